@@ -17,10 +17,16 @@ export interface Base64urlCodec {
   encode(bytes: Uint8Array): string;
   /** Fills `bytes` from a text of the length that they need, and answers whether it is the one text for them. */
   decode(text: string, bytes: Uint8Array): boolean;
+  /** The same for a text in bytes; what is not ASCII is no letter of the alphabet either. */
+  decodeAscii(text: Uint8Array, bytes: Uint8Array): boolean;
 }
 
 /** For programs that have none of their own that refuses as strictly. */
-export const byHand: Base64urlCodec = { encode: encodeByHand, decode: decodeByHand };
+export const byHand: Base64urlCodec = {
+  encode: encodeByHand,
+  decode: decodeByHand,
+  decodeAscii: (text, bytes) => decodeByHand(ascii.decode(text), bytes),
+};
 
 function encodeByHand(bytes: Uint8Array): string {
   // Not text upon text: of a payload of megabytes that would be millions of small strings.

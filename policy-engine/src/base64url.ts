@@ -2,6 +2,9 @@ import { type Base64urlCodec, byHand } from './base64url-by-hand.ts';
 import { nodeBuffer } from './natively.ts';
 import type { Steps } from './steps/steps.ts';
 
+/** What Node takes beyond the alphabet. */
+const [plus, slash] = [0x2b, 0x2f];
+
 /** Node's is many times as fast. It skips what it does not know: only a text that it would write itself is the one for its bytes. */
 function codecOfNode(node: typeof Buffer): Base64urlCodec {
   const view = ({ buffer, byteOffset, length }: Uint8Array) => node.from(buffer, byteOffset, length);
@@ -10,6 +13,18 @@ function codecOfNode(node: typeof Buffer): Base64urlCodec {
     decode(text, bytes) {
       const written = view(bytes);
       return written.write(text, 'base64url') === bytes.length && written.toString('base64url') === text;
+    },
+    decodeAscii(text, bytes) {
+      const [read, written] = [view(text), view(bytes)];
+      // With a character skipped there are fewer bytes than the text has room for.
+      if (written.write(read.toString('latin1'), 'base64url') !== bytes.length) return false;
+      if (read.includes(plus) || read.includes(slash)) return false;
+      // Bits behind the last byte.
+      const rest = text.length % 4;
+      return (
+        rest === 0 ||
+        written.toString('base64url', bytes.length - rest + 1) === read.toString('latin1', text.length - rest)
+      );
     },
   };
 }
@@ -33,8 +48,6 @@ export function decodeBase64url(text: string): Uint8Array<ArrayBuffer> | undefin
 /** Characters between two yields, in fours: some tenths of a millisecond. */
 const sliceLength = 65_536;
 
-const utf8 = new TextDecoder();
-
 /** `decodeBase64url` in slices, for long texts in UTF-8. */
 export function* decodeBase64urlInSteps(text: Uint8Array): Steps<Uint8Array<ArrayBuffer> | undefined> {
   const bytes = emptyFor(text.length);
@@ -42,8 +55,7 @@ export function* decodeBase64urlInSteps(text: Uint8Array): Steps<Uint8Array<Arra
   for (let from = 0; from < text.length; from += sliceLength) {
     const start = (from / 4) * 3;
     const slice = bytes.subarray(start, start + (sliceLength / 4) * 3);
-    // What is not ASCII, or half of it, is no letter of the alphabet either.
-    if (!codec.decode(utf8.decode(text.subarray(from, from + sliceLength)), slice)) return undefined;
+    if (!codec.decodeAscii(text.subarray(from, from + sliceLength), slice)) return undefined;
     yield;
   }
   return bytes;

@@ -1,19 +1,35 @@
+import { deepStrictEqual } from 'node:assert/strict';
+import { runAtOnce, type Steps } from '@signet/policy-engine/internal/steps';
 import test from 'ava';
 import fc from 'fast-check';
 import { internals } from '../limits/row.ts';
 
-const { encodeBase64url, decodeBase64url } = await internals<{
+const { encodeBase64url, decodeBase64url, decodeBase64urlInSteps } = await internals<{
   encodeBase64url(bytes: Uint8Array): string;
   decodeBase64url(text: string): Uint8Array | undefined;
+  decodeBase64urlInSteps(text: Uint8Array): Steps<Uint8Array | undefined>;
 }>('policy-engine/src/base64url.ts');
 const { byHand } = await internals<{
-  byHand: { encode(bytes: Uint8Array): string; decode(text: string, bytes: Uint8Array): boolean };
+  byHand: {
+    encode(bytes: Uint8Array): string;
+    decode(text: string, bytes: Uint8Array): boolean;
+    decodeAscii(text: Uint8Array, bytes: Uint8Array): boolean;
+  };
 }>('policy-engine/src/base64url-by-hand.ts');
 
 function decodeByHand(text: string): Uint8Array | undefined {
   if (text.length % 4 === 1) return undefined;
   const bytes = new Uint8Array(Math.floor((text.length * 3) / 4));
   return byHand.decode(text, bytes) ? bytes : undefined;
+}
+
+/** What the bytes of a text mean, natively and by hand; that they mean the same is checked. */
+function decodeAscii(text: Uint8Array): Uint8Array | undefined {
+  const found = runAtOnce(decodeBase64urlInSteps(text));
+  const bytes = new Uint8Array(Math.floor((text.length * 3) / 4));
+  const other = text.length % 4 !== 1 && byHand.decodeAscii(text, bytes) ? bytes : undefined;
+  deepStrictEqual(found, other);
+  return found;
 }
 
 const anyText = fc
@@ -33,6 +49,7 @@ test('by hand and natively, bytes have one text and any other is refused', (t) =
   fc.assert(
     fc.property(anyText, (text) => {
       const found = decodeBase64url(text);
+      deepStrictEqual(decodeAscii(new TextEncoder().encode(text)), found);
       if (found !== undefined) {
         taken += 1;
         if (encodeBase64url(found) !== text || byHand.encode(found) !== text) return false;
@@ -58,6 +75,7 @@ for (const [what, text] of [
   test(`refused: ${what}`, (t) => {
     t.is(decodeBase64url(text), undefined);
     t.is(decodeByHand(text), undefined);
+    t.is(decodeAscii(Buffer.from(text)), undefined);
   });
 }
 
@@ -67,6 +85,11 @@ test('the bytes of a long text are whole, and a fault in any slice of it is foun
   t.is(text, byHand.encode(bytes));
   t.true(Buffer.from(decodeBase64url(text) ?? '').equals(bytes));
   for (const at of [0, 65_535, 65_536, 131_072, text.length - 1]) {
-    t.is(decodeBase64url(`${text.slice(0, at)}*${text.slice(at + 1)}`), undefined);
+    for (const put of ['*', '+', '/', '=', '\n', 'é']) {
+      const faulty = `${text.slice(0, at)}${put}${text.slice(at + 1)}`;
+      t.is(decodeBase64url(faulty), undefined);
+      t.is(decodeAscii(Buffer.from(faulty, 'latin1')), undefined);
+    }
   }
+  t.deepEqual(decodeAscii(Buffer.from(text)), bytes);
 });

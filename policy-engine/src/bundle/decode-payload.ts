@@ -1,5 +1,6 @@
 import { parseTimestamp } from '../clock.ts';
 import { PolicyEngineError } from '../errors.ts';
+import { AssertionRun, type PackedList } from '../packed/packed-assertions.ts';
 import type { Steps } from '../steps/steps.ts';
 import type { Effect, WireAssertion, WireConditions, WirePolicy } from '../wire/index.ts';
 
@@ -19,6 +20,16 @@ export interface BundlePayload {
   readonly policies: readonly WirePolicy[];
 }
 
+/** A policy of which some assertions are packed. */
+export interface PackedPolicy extends Omit<WirePolicy, 'assertions'> {
+  readonly assertions: PackedList<WireAssertion>;
+}
+
+/** A payload as it was read. */
+export interface PackedPayload extends Omit<BundlePayload, 'policies'> {
+  readonly policies: readonly PackedPolicy[];
+}
+
 type Json = Record<string, unknown>;
 
 /** Assertions between two yields. */
@@ -27,8 +38,9 @@ const sliceLength = 512;
 /**
  * Reads the payload from parsed JSON; unknown members are ignored (docs/reference/policy-bundles.md#payload). One that has none of
  * `version`, `issued` and `epoch` is taken for one of an Athenz server where `athenzBundles` is true. Throws `bundle-malformed`.
+ * What is packed is taken as it is: it has what an assertion must have.
  */
-export function* decodePayload(value: unknown, athenzBundles = false): Steps<BundlePayload> {
+export function* decodePayload(value: unknown, athenzBundles = false): Steps<PackedPayload> {
   const data = object(value, 'payload');
   if (data['policyVersions'] !== undefined) {
     throw malformed('payload holds chosen versions of policies, not those in force');
@@ -40,7 +52,7 @@ export function* decodePayload(value: unknown, athenzBundles = false): Steps<Bun
     expires: time(data['expires'], 'expires'),
   };
   if (payload.expires <= payload.issued) throw malformed('`expires` is not after `issued`');
-  const policies: WirePolicy[] = [];
+  const policies: PackedPolicy[] = [];
   for (const entry of list(policyData['policies'], 'policyData.policies')) {
     policies.push(yield* decodePolicy(entry, payload.origin));
   }
@@ -63,11 +75,26 @@ function decodeOrder(data: Json, athenzBundles: boolean): PayloadOrder {
   };
 }
 
-function* decodePolicy(value: unknown, origin: BundleOrigin): Steps<WirePolicy> {
+/** The policies with all their assertions. */
+export function* unpackPolicies(policies: readonly PackedPolicy[]): Steps<WirePolicy[]> {
+  const unpacked: WirePolicy[] = [];
+  for (const policy of policies) {
+    const assertions: WireAssertion[] = [];
+    for (const entry of policy.assertions) {
+      if (!(entry instanceof AssertionRun)) assertions.push(entry);
+      else for (const one of yield* entry.unpack()) assertions.push(one);
+    }
+    unpacked.push({ ...policy, assertions });
+    yield;
+  }
+  return unpacked;
+}
+
+function* decodePolicy(value: unknown, origin: BundleOrigin): Steps<PackedPolicy> {
   const policy = object(value, 'policy');
-  const assertions: WireAssertion[] = [];
+  const assertions: (WireAssertion | AssertionRun)[] = [];
   for (const entry of list(policy['assertions'] ?? (origin === 'athenz' ? [] : undefined), 'policy.assertions')) {
-    assertions.push(decodeAssertion(entry, origin));
+    assertions.push(entry instanceof AssertionRun ? entry : decodeAssertion(entry, origin));
     if (assertions.length % sliceLength === 0) yield;
   }
   return {

@@ -36,7 +36,7 @@ export function separateLaterConditions(policies: readonly WirePolicy[]): WirePo
 }
 
 /** A policy of a bundle as it is meant: the entries above are active, and of the version of their policy. */
-export function readLaterConditions(policy: WirePolicy): WirePolicy {
+export function readLaterConditions<Policy extends Pick<WirePolicy, 'active' | 'version'>>(policy: Policy): Policy {
   const { active, version } = policy;
   if (active !== false || version?.endsWith(mark) !== true) return policy;
   return { ...policy, active: true, version: version.slice(0, -mark.length) };

@@ -3,10 +3,18 @@ import { PolicyEngineError } from '../errors.ts';
 import { parseInSteps, parseStrictJson } from '../json/strict-json.ts';
 import type { CryptoKey, KeySource } from '../keys/index.ts';
 import type { DomainName } from '../names/index.ts';
+import { AssertionReader } from '../packed/assertion-reader.ts';
 import { type Pause, runWithPauses, type Steps } from '../steps/steps.ts';
 import { type BundleCrypto, webBundleCrypto } from './bundle-crypto.ts';
 import { canonicalFormOf, canonicalPolicies } from './canonical-policies.ts';
-import { type BundlePayload, decodePayload } from './decode-payload.ts';
+import {
+  type BundleOrigin,
+  type BundlePayload,
+  decodePayload,
+  type PackedPayload,
+  type PackedPolicy,
+  unpackPolicies,
+} from './decode-payload.ts';
 import { readLaterConditions } from './later-conditions.ts';
 import { algorithmsOf, type Verify, verifySignature, wrongSignature } from './signature.ts';
 import { type BundleFloor, refuseSuccessor } from './succession.ts';
@@ -23,7 +31,8 @@ export interface VerifiedBundle extends BundlePayload {
 }
 
 /** A bundle that was found good, but for what may follow what. */
-export interface OpenedBundle extends Omit<VerifiedBundle, 'digest'> {
+export interface OpenedBundle extends Omit<VerifiedBundle, 'digest' | 'policies'> {
+  readonly policies: readonly PackedPolicy[];
   /** Makes the digest, in slices as the rest: for a large bundle that takes as long as reading it. */
   digest(): Promise<string>;
 }
@@ -57,6 +66,7 @@ type OpenBundleOptions = Omit<VerifyBundleOptions, 'floor'> & {
 /** The largest bundle there may be, in bytes: none larger is made, fetched or looked at. */
 export const maxBundleBytes = 33_554_432;
 
+const noPause: Pause = () => undefined;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -72,16 +82,35 @@ export const maxBundleLifeMs = 7_776_000_000;
  * Throws `PolicyEngineError` with a code that begins with `bundle-`, or `keys-unavailable` when the keys could not be had.
  */
 export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBundleOptions): Promise<VerifiedBundle> {
-  const bundle = await openBundle(bytes, options);
-  const verified = { ...bundle, digest: await bundle.digest() };
+  const { data, ...facts } = await readBundle(bytes, options);
+  const { pause = noPause } = options;
+  const policies = await runWithPauses(unpackPolicies(data.policies), pause);
+  const digest = await digestOf({ ...data, policies }, webBundleCrypto, pause);
+  const verified = { ...data, ...facts, policies: asMeant(policies, data.origin), digest };
   const refusal = refuseSuccessor(verified, options.floor);
   if (refusal !== undefined) throw refusal;
   return verified;
 }
 
-/** `verifyBundle` without a floor; the digest is made when it is asked for. */
+/** `verifyBundle` without a floor; assertions and the digest are made when they are asked for. */
 export async function openBundle(bytes: Uint8Array | string, options: OpenBundleOptions): Promise<OpenedBundle> {
-  const { pause = () => undefined, athenzBundles = false, bundleCrypto = webBundleCrypto } = options;
+  const { data, ...facts } = await readBundle(bytes, options);
+  const { pause = noPause, bundleCrypto = webBundleCrypto } = options;
+  return {
+    ...data,
+    ...facts,
+    policies: asMeant(data.policies, data.origin),
+    digest: lazyDigest(data, bundleCrypto, pause),
+  };
+}
+
+/** What is signed, and by whom; everything about it but its succession is checked. */
+interface ReadBundle extends Pick<OpenedBundle, 'domain' | 'kid' | 'content'> {
+  readonly data: PackedPayload;
+}
+
+async function readBundle(bytes: Uint8Array | string, options: OpenBundleOptions): Promise<ReadBundle> {
+  const { pause = noPause, athenzBundles = false, bundleCrypto = webBundleCrypto } = options;
   const run = <T>(steps: Steps<T>) => runWithPauses(steps, pause);
   const jws = readJws(await run(parseJson(bytesOf(bytes), { bytesOf: 'payload' })));
   const { kid, alg } = readHeader(jws, athenzBundles);
@@ -95,34 +124,51 @@ export async function openBundle(bytes: Uint8Array | string, options: OpenBundle
   const onMember = (name: string | undefined, begin: number, end: number) => {
     if (name === 'policyData') content.push(payload.subarray(begin, end));
   };
-  const data = await run(decodePayload(await run(parseJson(payload, { onMember })), athenzBundles));
+  const runs = new AssertionReader(payload, options.domain);
+  const data = await run(decodePayload(await run(parseJson(payload, { onMember, runs })), athenzBundles));
   if (data.origin === undefined && encoding !== 'p1363') throw wrongSignature();
   checkClaims(data, options);
-  const policies = data.origin === undefined ? data.policies.map(readLaterConditions) : data.policies;
+  const { domain } = options;
   return {
-    ...data,
-    policies,
-    domain: options.domain,
+    data,
+    domain,
     kid,
     ...(content.length > 0 && { content: await hashOf(content, bundleCrypto, pause) }),
-    digest: lazyDigest(data, bundleCrypto, pause),
   };
+}
+
+function asMeant<Policy extends PackedPolicy>(policies: readonly Policy[], origin: BundleOrigin): readonly Policy[] {
+  return origin === undefined ? policies.map(readLaterConditions) : policies;
 }
 
 async function hashOf(parts: readonly Uint8Array[], bundleCrypto: BundleCrypto, pause: Pause): Promise<string> {
   return encodeBase64url(await runWithPauses(bundleCrypto.digest(parts), pause));
 }
 
-/** In a function of its own: it may be kept for long, and must not keep the bytes of the bundle. */
+/** In a function of its own: it may be kept for long, and must not keep more of the bundle than its policies. */
 function lazyDigest(
-  { domain, policies, origin }: BundlePayload,
+  { domain, policies, origin }: PackedPayload,
   bundleCrypto: BundleCrypto,
   pause: Pause,
 ): () => Promise<string> {
   return async () => {
-    const text = await runWithPauses(canonicalPolicies(domain, policies, origin), pause);
-    return `${canonicalFormOf(origin)}:${await hashOf(text, bundleCrypto, pause)}`;
+    const unpacked = await runWithPauses(unpackPolicies(policies), pause);
+    return digestOf({ domain, policies: unpacked, origin }, bundleCrypto, pause);
   };
+}
+
+/** What the digest is made of. */
+interface DigestedPolicies extends Pick<BundlePayload, 'domain' | 'policies'> {
+  readonly origin?: BundleOrigin;
+}
+
+async function digestOf(
+  { domain, policies, origin }: DigestedPolicies,
+  bundleCrypto: BundleCrypto,
+  pause: Pause,
+): Promise<string> {
+  const text = await runWithPauses(canonicalPolicies(domain, policies, origin), pause);
+  return `${canonicalFormOf(origin)}:${await hashOf(text, bundleCrypto, pause)}`;
 }
 
 interface Jws {
@@ -209,7 +255,7 @@ async function findKey(keys: KeySource, kid: string): Promise<CryptoKey> {
   return key;
 }
 
-function checkClaims(data: BundlePayload, options: VerifyBundleOptions): void {
+function checkClaims(data: PackedPayload, options: VerifyBundleOptions): void {
   if (data.domain !== options.domain) {
     throw new PolicyEngineError('bundle-domain', `bundle is of another domain than \`${options.domain}\``);
   }

@@ -1,5 +1,5 @@
 import { endOfObjects, parsePlainItems } from './plain-items.ts';
-import { JsonScanner } from './scanner.ts';
+import { JsonScanner, type Stop } from './scanner.ts';
 
 const comma = 0x2c;
 const colon = 0x3a;
@@ -15,6 +15,26 @@ interface Container {
   from: number;
 }
 
+/** Items of a list that somebody else has read: `value` stands for them in the list. */
+export interface ItemRun {
+  readonly count: number;
+  /** Behind the last of them. */
+  readonly end: number;
+  readonly value: object;
+}
+
+/** Reads items of certain lists in its own way: whatever it takes must be as a strict reader wants it. */
+export interface RunReader {
+  /** The name of the lists, and how many containers are open in them. */
+  readonly name: string;
+  readonly depth: number;
+  /** Reads items that begin within `length` bytes from `at`, as far as it knows them; undefined where it knows fewer than `least`. */
+  read(at: number, length: number, least: number): ItemRun | undefined;
+}
+
+/** In a list that ends in the piece in which it begins, fewer items are read faster with what is around them. */
+const fewItems = 16;
+
 /** How a long text is read. */
 export interface PieceOptions {
   /** Bytes between two stops. */
@@ -26,6 +46,8 @@ export interface PieceOptions {
   readonly bytesOf?: string | undefined;
   /** Told where the text of a member of the outermost object begins and ends, where that is an object or a list longer than a piece. */
   readonly onMember?: ((name: string | undefined, begin: number, end: number) => void) | undefined;
+  /** Who reads lists that it knows. Default: nobody. */
+  readonly runs?: RunReader | undefined;
 }
 
 /**
@@ -55,10 +77,10 @@ export class PieceReader {
 
   /** Reads one more piece. Answers whether that was all. */
   readOn(): boolean {
-    if (this.#takePlainItems()) return false;
-    const { pieceLength: length } = this.#options;
-    const stop = this.#scanner.scanTo(this.#scanner.at + length, this.#open.length, length);
-    switch (stop) {
+    if (this.#takeRun() || this.#takePlainItems()) return false;
+    switch (this.#scanOn()) {
+      case 'list':
+        return false;
       case 'end':
         // Undefined when the whole was one piece.
         this.#value ??= JSON.parse(this.#scanner.decode(0, this.#bytes.length));
@@ -77,6 +99,34 @@ export class PieceReader {
         this.#endString();
         return false;
     }
+  }
+
+  /** To the next stop, which is one at a list only where items of it were taken. */
+  #scanOn(): Stop {
+    const { pieceLength: length, runs } = this.#options;
+    const until = this.#scanner.at + length;
+    for (;;) {
+      const stop = this.#scanner.scanTo(until, this.#open.length, length, runs?.depth);
+      if (stop !== 'list' || this.#takeRun()) return stop;
+    }
+  }
+
+  /** Takes items of a list that somebody knows to read. Answers whether there were any. */
+  #takeRun(): boolean {
+    const { runs, pieceLength } = this.#options;
+    const { depth, nextItem } = this.#scanner;
+    if (depth !== runs?.depth || nextItem === undefined || this.#bytes[nextItem] !== openObject) return false;
+    const isOpen = this.#open.length === depth;
+    if (isOpen && this.#open.at(-1)?.name !== runs.name) return false;
+    const run = runs.read(nextItem, pieceLength, isOpen ? 1 : fewItems);
+    if (run === undefined) return false;
+    if (!isOpen) this.#takeAll();
+    const container = this.#open.at(-1);
+    if (container?.name !== runs.name || !Array.isArray(container.value)) return false;
+    container.value.push(run.value);
+    this.#scanner.skipItems(run.count, run.end);
+    container.from = this.#behindComma(run.end);
+    return true;
   }
 
   /** Takes a run of objects in a list without the scanner. Answers whether there was one that shows by itself that it is as it must be. */

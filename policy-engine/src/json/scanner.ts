@@ -69,9 +69,11 @@ class Level {
 }
 
 /** Where the scanner has stopped. */
-type Stop =
+export type Stop =
   /** Before a value. */
   | 'value'
+  /** Behind the bracket that opens a list. */
+  | 'list'
   /** Inside a long string. */
   | 'string'
   /** Behind a long string. */
@@ -138,6 +140,13 @@ export class JsonScanner {
     return this.#isBehindValue && this.#depth > 0;
   }
 
+  /** Where the next item of the innermost container would begin, if that is a list; blanks may stand before it. */
+  get nextItem(): number | undefined {
+    if (this.#isInString || this.#depth === 0 || this.level(this.#depth - 1).isObject) return undefined;
+    if (!this.#isBehindValue) return this.#at;
+    return this.#byte(this.#at) === comma ? this.#at + 1 : undefined;
+  }
+
   /** The open container of a level; the outermost is 0. */
   level(index: number): Pick<Level, 'isObject' | 'begin' | 'mark'> {
     return this.#levels[index] as Level;
@@ -160,18 +169,19 @@ export class JsonScanner {
 
   /**
    * Goes on until `until` is passed, or one of the `watched` outermost containers closes, or `longest` characters of a string were passed
-   * that has more. Throws as `scan` does.
+   * that has more, or a list opens in which `lists` containers are open. Throws as `scan` does.
    */
-  scanTo(until: number, watched: number, longest: number): Stop {
+  scanTo(until: number, watched: number, longest: number, lists = 0): Stop {
     if (this.#isInString) return this.#readOnInString(longest);
     for (;;) {
-      if (this.#isBehindValue) {
-        if (this.#depth === 0) return this.#end();
+      if (!this.#isBehindValue) {
+        if (this.#at >= until) return 'value';
+        const stop = this.#takeValue(longest, lists);
+        if (stop !== undefined) return stop;
+      } else if (this.#depth > 0) {
         this.#isBehindValue = !this.#more();
       } else {
-        if (this.#at >= until) return 'value';
-        this.#isBehindValue = this.#value(longest);
-        if (this.#isInString) return 'string';
+        return this.#end();
       }
       if (this.#depth < watched) return 'close';
     }
@@ -190,8 +200,17 @@ export class JsonScanner {
   /** Goes on behind so many more items of the innermost list, whose last ends at `end`: somebody else has checked them. */
   skipItems(count: number, end: number): void {
     const level = this.#levels[this.#depth - 1] as Level;
-    level.count += count;
+    // The first of them may be the current one.
+    level.count += this.#isBehindValue ? count : count - 1;
+    this.#isBehindValue = true;
     this.#at = end;
+  }
+
+  #takeValue(longest: number, lists: number): Stop | undefined {
+    this.#isBehindValue = this.#value(longest);
+    if (this.#isInString) return 'string';
+    const hasOpenedList = this.#depth === lists && !this.#isBehindValue && this.#bytes[this.#at - 1] === openList;
+    return hasOpenedList ? 'list' : undefined;
   }
 
   #readOnInString(longest: number): Stop {

@@ -198,8 +198,11 @@ export class PolicyDirectory {
     for (const [file, domain] of names) changed = (await this.#load(file, domain, next)) || changed;
     this.#scanned = this.#clock.now();
     if (!changed) return;
+    const gone = [...this.#bundles.keys()].filter((domain) => !next.has(domain));
     this.#bundles = next;
     for (const listener of this.#listeners) listener(next);
+    // Of a bundle that is gone its digest is kept, and not what that is made of.
+    for (const domain of gone) await this.#floors.withDigest(domain);
   }
 
   /** Whether nobody but its owner can put files into the directory. One that cannot be read is reported elsewhere. */

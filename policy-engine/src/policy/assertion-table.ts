@@ -1,4 +1,7 @@
-import type { Effect } from '../wire/index.ts';
+import { hashFolded } from '../packed/name-hash.ts';
+import type { AssertionRun } from '../packed/packed-assertions.ts';
+import type { Steps } from '../steps/steps.ts';
+import type { Effect, WireAssertion } from '../wire/index.ts';
 import {
   type AssertionInput,
   type CompiledAssertion,
@@ -7,12 +10,19 @@ import {
   readyAssertion,
 } from './assertion.ts';
 import { compileConditions } from './conditions.ts';
+import { PackedRows } from './packed-rows.ts';
 import { isPlainName, type Pattern } from './pattern.ts';
+import { sliceLength } from './steps.ts';
 
 /** What the assertions of one policy with one effect share. */
 interface Origin {
   readonly policy: string;
   readonly effect: Effect;
+}
+
+interface PlaceRange {
+  readonly from: number;
+  readonly to: number;
 }
 
 /**
@@ -36,6 +46,8 @@ export class AssertionTable {
   readonly others: CompiledAssertion[] = [];
   /** Those of them whose resource has no wildcard. */
   readonly #namedOthers: CompiledAssertion[] = [];
+  /** Plain ones that stay in the bytes of their bundle. */
+  #packed: PackedRows | undefined;
 
   constructor(context: PrepareContext) {
     this.#context = context;
@@ -43,12 +55,16 @@ export class AssertionTable {
   }
 
   get length(): number {
-    return this.#ready.length + this.others.length;
+    return (this.#packed?.count ?? 0) + this.#ready.length + this.others.length;
   }
 
-  /** How many have a resource without a wildcard: the plain ones, then the others. What follows counts in that order. */
-  get namedCount(): number {
-    return this.#ready.length + this.#namedOthers.length;
+  /** All places of `namedRanges`, and some at which there is none. */
+  get namedPlaces(): number {
+    return this.#packedPlaces + this.#ready.length + this.#namedOthers.length;
+  }
+
+  get #packedPlaces(): number {
+    return this.#packed?.all.count ?? 0;
   }
 
   /** Adds one and answers what its author should know. Throws `PolicyEngineError('bundle-malformed')` as `prepareAssertion` does. */
@@ -67,8 +83,39 @@ export class AssertionTable {
     return prepared.problem;
   }
 
+  /** Adds all of a run, and answers the same of all. */
+  *addRun(run: AssertionRun, policy: string): Steps<string[]> {
+    const problems: string[] = [];
+    const packed = this.#packedOf(run);
+    for (let { from } = run; from < run.to; from += sliceLength) {
+      const to = Math.min(from + sliceLength, run.to);
+      let slice: readonly WireAssertion[] | undefined;
+      for (let row = from; row < to; row += 1) {
+        row = packed?.add(row, to, policy, this.length) ?? row;
+        if (row === to) break;
+        slice ??= run.all.itemsOf(from, to);
+        const problem = this.add(slice[row - from] as WireAssertion, policy);
+        if (problem !== undefined) problems.push(problem);
+      }
+      yield;
+    }
+    return problems;
+  }
+
+  /** Runs of places at which there are assertions with a resource without a wildcard: packed ones, plain ones, then others. */
+  get namedRanges(): readonly PlaceRange[] {
+    return this.#ranges(this.#ready.length + this.#namedOthers.length);
+  }
+
+  /** Whether assertions are made ready of what stays in bytes. */
+  get isPacked(): boolean {
+    return this.#packed !== undefined;
+  }
+
   /** The named assertion at that place; the same object each time. `resource` may be given where it was made before. */
-  at(index: number, resource?: Pattern): CompiledAssertion {
+  at(place: number, resource?: Pattern): CompiledAssertion {
+    const index = place - this.#packedPlaces;
+    if (index < 0 && this.#packed !== undefined) return this.#packed.at(place, resource);
     const known = this.#ready[index] ?? this.#namedOthers[index - this.#ready.length];
     if (typeof known === 'object') return known;
     const made = this.#make(index, known, resource);
@@ -76,27 +123,61 @@ export class AssertionTable {
     return made;
   }
 
-  /** The text that ends with the name of the resource, folded; from `nameStartAt` on it is the name. */
-  textAt(index: number): string {
-    return this.#names[index] ?? this.at(index).resource.text;
+  /** The name of the resource at that place, folded. */
+  nameAt(place: number): string {
+    const index = place - this.#packedPlaces;
+    if (index < 0 && this.#packed !== undefined) return this.#packed.all.nameOf(place);
+    return this.#names[index]?.slice(this.#context.prefix.length) ?? this.at(place).resource.text;
   }
 
-  nameStartAt(index: number): number {
-    return index < this.#names.length ? this.#context.prefix.length : 0;
+  /** The hash of that name. */
+  hashAt(place: number): number {
+    const index = place - this.#packedPlaces;
+    if (index < 0 && this.#packed !== undefined) return this.#packed.all.hashOf(place);
+    const whole = this.#names[index];
+    if (whole !== undefined) return hashFolded(whole, this.#context.prefix.length);
+    return hashFolded(this.at(place).resource.text, 0);
+  }
+
+  /** Whether a text, which is folded and has the domain in front, is the resource at that place. */
+  isNamed(place: number, text: string): boolean {
+    const index = place - this.#packedPlaces;
+    const from = this.#context.prefix.length;
+    if (index < 0 && this.#packed !== undefined) return this.#packed.all.isNamed(place, text, from);
+    const whole = this.#names[index];
+    if (whole !== undefined) return whole === text;
+    const name = this.at(place).resource.text;
+    return name.length === text.length - from && text.endsWith(name);
   }
 
   /** All of them. */
   all(): readonly CompiledAssertion[] {
+    const plain: CompiledAssertion[] = [];
+    for (const { from, to } of this.#ranges(this.#ready.length)) {
+      for (let place = from; place < to; place += 1) plain.push(this.at(place));
+    }
+    if (this.#packed !== undefined) plain.sort((a, b) => a.rank - b.rank);
     const all: CompiledAssertion[] = [];
     let taken = 0;
-    for (let index = 0; index < this.#ready.length; index += 1) {
-      const plain = this.at(index);
-      const others = this.others.slice(taken, plain.rank - index);
+    for (const [index, assertion] of plain.entries()) {
+      const others = this.others.slice(taken, assertion.rank - index);
       for (const other of others) all.push(other);
       taken += others.length;
-      all.push(plain);
+      all.push(assertion);
     }
     return all.concat(this.others.slice(taken));
+  }
+
+  #ranges(behindPacked: number): readonly PlaceRange[] {
+    const from = this.#packedPlaces;
+    return [...(this.#packed?.ranges ?? []), { from, to: from + behindPacked }];
+  }
+
+  /** The rows of the bundle, where the run is of them and of this domain. */
+  #packedOf({ all }: AssertionRun): PackedRows | undefined {
+    if (all.prefix !== this.#context.prefix) return undefined;
+    this.#packed ??= new PackedRows(all, this.#context);
+    return this.#packed.all === all ? this.#packed : undefined;
   }
 
   /** False for whatever needs a closer look. Each part is read once and kept: what was checked is what is compared. */

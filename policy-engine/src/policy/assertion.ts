@@ -1,5 +1,6 @@
 import { PolicyEngineError } from '../errors.ts';
 import { foldAscii } from '../names/index.ts';
+import { PackedAssertion } from '../packed/packed-assertions.ts';
 import type { Effect, WireConditions } from '../wire/index.ts';
 import {
   areConditions,
@@ -48,7 +49,7 @@ export interface CompiledAssertion {
   /** What evaluating them costs. */
   readonly conditionCost: number;
   readonly policy: string;
-  readonly source: AssertionInput;
+  readonly source: AssertionInput | PackedAssertion;
   /** The next one in a short list that hangs at one resource. */
   next: CompiledAssertion | undefined;
   /** Made when it is first needed. */
@@ -224,7 +225,9 @@ export function countsIn({ conditions, effect }: CompiledAssertion, context: Fol
 
 /** The assertion as it was written. */
 export function describeAssertion(assertion: CompiledAssertion): DecidingAssertion {
-  const { id, role, action, resource, conditions } = assertion.source;
+  const { source } = assertion;
+  const written: AssertionInput = source instanceof PackedAssertion ? source.unpack() : source;
+  const { id, role, action, resource, conditions } = written;
   return Object.freeze({
     ...(id !== undefined && { id }),
     effect: assertion.effect,

@@ -1,6 +1,7 @@
 import { PolicyEngineError } from '../errors.ts';
+import { AssertionRun, type PackedList } from '../packed/packed-assertions.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
-import { type CompiledAssertion, type PolicyInput, PrepareContext } from './assertion.ts';
+import { type AssertionInput, type CompiledAssertion, type PolicyInput, PrepareContext } from './assertion.ts';
 import { AssertionTable } from './assertion-table.ts';
 import type { Decision, PolicyRevision } from './decision.ts';
 import { indexTable } from './index-table.ts';
@@ -44,6 +45,11 @@ export interface CompileOptions {
   overruns?: DomainPolicy['overruns'];
 }
 
+/** A policy of which some assertions may be packed. */
+interface CompilablePolicy extends Pick<PolicyInput, 'name'> {
+  readonly assertions: PackedList<AssertionInput>;
+}
+
 /**
  * Compiles the active policies of one domain into an immutable index.
  * Throws `PolicyEngineError('bundle-malformed')` for an effect other than ALLOW and DENY, for an ALLOW whose conditions do not have the
@@ -60,7 +66,7 @@ export function compileDomain(
 /** `compileDomain` in slices, for large policies: call `next()` until it is done, and let others run in between. */
 export function* compileInSteps(
   domain: string,
-  policies: readonly PolicyInput[],
+  policies: readonly CompilablePolicy[],
   options: CompileOptions = {},
 ): Steps<DomainPolicy> {
   const qualified = options.qualified ?? false;
@@ -99,7 +105,7 @@ class OfTable {
 }
 
 function* prepareAll(
-  policies: readonly PolicyInput[],
+  policies: readonly CompilablePolicy[],
   context: PrepareContext,
 ): Steps<{ table: AssertionTable; assertionCount: number; problems: string[] }> {
   const table = new AssertionTable(context);
@@ -108,19 +114,32 @@ function* prepareAll(
   if (!Array.isArray(policies)) throw malformed('policies must be an array');
   for (const policy of policies) {
     checkShape(policy);
-    for (const input of policy.assertions) {
-      const problem = table.add(input, policy.name);
-      if (problem !== undefined) problems.push(problem);
-      assertionCount += 1;
-      if (assertionCount % sliceLength === 0) yield;
-    }
+    assertionCount += yield* addPolicy(table, policy, problems);
   }
-  context.forgetPatterns();
+  // Those that are packed share what was prepared with those that were ready before.
+  if (!table.isPacked) context.forgetPatterns();
   return { table, assertionCount, problems };
 }
 
+/** Adds the assertions of a policy, and what is to be said of them. Answers how many there are. */
+function* addPolicy(table: AssertionTable, { name, assertions }: CompilablePolicy, problems: string[]): Steps<number> {
+  let count = 0;
+  for (const input of assertions) {
+    if (input instanceof AssertionRun) {
+      for (const problem of yield* table.addRun(input, name)) problems.push(problem);
+      count += input.length;
+      continue;
+    }
+    const problem = table.add(input, name);
+    if (problem !== undefined) problems.push(problem);
+    count += 1;
+    if (count % sliceLength === 0) yield;
+  }
+  return count;
+}
+
 /** For callers without types. */
-function checkShape(policy: PolicyInput): void {
+function checkShape(policy: CompilablePolicy): void {
   if (typeof policy?.name !== 'string') throw malformed('a policy has no name');
   const { name, assertions } = policy;
   if (!Array.isArray(assertions)) throw malformed(`policy \`${name}\` has no list of assertions`);

@@ -1,3 +1,4 @@
+import { hasCapitals, hashFolded } from '../packed/name-hash.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
 import type { CompiledAssertion } from './assertion.ts';
 import { type AssertionGroup, searchGroup } from './assertion-group.ts';
@@ -11,7 +12,6 @@ import type { Work } from './work.ts';
 const crowd = 64;
 /** In place of an assertion. */
 const none = -1;
-const [capitalA, capitalZ] = [0x41, 0x5a];
 
 /**
  * From the name of a resource to its assertions: a table of numbers, in which the garbage collector has nothing to look at. What the
@@ -32,7 +32,7 @@ export class ExactNames {
   readonly #groups: (AssertionGroup | undefined)[];
 
   private constructor(table: AssertionTable, from: number) {
-    const length = table.namedCount;
+    const length = table.namedPlaces;
     this.#table = table;
     this.#from = from;
     this.#heads = new Int32Array(2 ** Math.ceil(Math.log2(length + 1))).fill(none);
@@ -45,9 +45,11 @@ export class ExactNames {
   /** Of the assertions whose resource has no wildcard. */
   static *build(table: AssertionTable, from: number): Steps<ExactNames> {
     const names = new ExactNames(table, from);
-    for (let index = 0; index < table.namedCount; index += 1) {
-      names.#add(index);
-      if (index % sliceLength === 0) yield;
+    for (const { from, to } of table.namedRanges) {
+      for (let place = from; place < to; place += 1) {
+        names.#add(place, table.hashAt(place));
+        if (place % sliceLength === 0) yield;
+      }
     }
     for (let place = 0; place < names.#counts.length; place += 1) {
       if (names.#counts[place] === crowd) yield* names.#groupAll(place);
@@ -85,14 +87,14 @@ export class ExactNames {
   #find(text: string, hash: number, work: Work): AssertionGroup | undefined {
     work.spend(1);
     for (let at = this.#heads[hash & (this.#heads.length - 1)] ?? none; at >= 0; at = this.#earlier[at] ?? none) {
-      if (this.#hashes[at] === hash && this.#isNamed(at, text)) return this.#groups[at] ?? this.#groupAt(at, text);
+      if (this.#hashes[at] === hash && this.#table.isNamed(at, text))
+        return this.#groups[at] ?? this.#groupAt(at, text);
       work.spend(1);
     }
     return undefined;
   }
 
-  #add(index: number): void {
-    const hash = hashFolded(this.#table.textAt(index), this.#table.nameStartAt(index));
+  #add(index: number, hash: number): void {
     const place = hash & (this.#heads.length - 1);
     this.#hashes[index] = hash;
     this.#earlier[index] = this.#heads[place] ?? none;
@@ -100,16 +102,11 @@ export class ExactNames {
     this.#counts[place] = Math.min(crowd, (this.#counts[place] ?? 0) + 1);
   }
 
-  /** `text` is the resource with its domain, folded. */
-  #isNamed(index: number, text: string): boolean {
-    const name = this.#table.textAt(index);
-    const isWhole = this.#table.nameStartAt(index) === this.#from;
-    return isWhole ? name === text : name.length === text.length - this.#from && text.endsWith(name);
-  }
-
   #groupAt(latest: number, text: string): AssertionGroup {
     const group: number[] = [];
-    for (let at = latest; at >= 0; at = this.#earlier[at] ?? none) if (this.#isNamed(at, text)) group.push(at);
+    for (let at = latest; at >= 0; at = this.#earlier[at] ?? none) {
+      if (this.#table.isNamed(at, text)) group.push(at);
+    }
     return runAtOnce(this.#make(group));
   }
 
@@ -118,7 +115,7 @@ export class ExactNames {
     const byName = new Map<string, number[]>();
     let count = 0;
     for (let at = this.#heads[place] ?? none; at >= 0; at = this.#earlier[at] ?? none) {
-      const name = this.#table.textAt(at).slice(this.#table.nameStartAt(at));
+      const name = this.#table.nameAt(at);
       const group = byName.get(name);
       if (group === undefined) byName.set(name, [at]);
       else group.push(at);
@@ -141,18 +138,4 @@ export class ExactNames {
     this.#groups[latest] = group;
     return group;
   }
-}
-
-/** In place of a hash. */
-const hasCapitals = -1;
-
-/** A number for the text from there on, whose lower bits depend on all characters; `hasCapitals` for one that is not folded. */
-function hashFolded(text: string, from: number): number {
-  let hash = 0;
-  for (let at = from; at < text.length; at += 1) {
-    const unit = text.charCodeAt(at);
-    if (unit <= capitalZ && unit >= capitalA) return hasCapitals;
-    hash = Math.imul(hash ^ unit, 0x01000193);
-  }
-  return (hash ^ (hash >>> 15)) & 0x7fffffff;
 }

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PolicyEngine } from '@signet/policy-engine';
 import { type KnownFloor, staticKeys, verifyBundle } from '@signet/policy-engine/bundle';
@@ -145,6 +145,18 @@ test('a file says nothing of the policies of a bundle that was loaded', async (t
   t.deepEqual(await look(), [undefined, 600]);
   await w.put({ version: 5, count: 599 });
   t.deepEqual(await look(), ['bundle-equivocation', 600]);
+});
+
+test('a bundle that was removed does not come back with other policies under its version', async (t) => {
+  const w = await world(t);
+  await w.put({ version: 5 });
+  const { look } = await w.open();
+  rmSync(join(w.dir, 'catalog.pol'));
+  t.deepEqual(await look(), [undefined, undefined]);
+  await w.put({ version: 5, count: 599 });
+  t.deepEqual(await look(), ['bundle-equivocation', undefined]);
+  await w.put({ version: 5, isReversed: true });
+  t.deepEqual(await look(), [undefined, 600]);
 });
 
 test('the digest of a floor is made once, when it is asked for, and not for a bundle that is gone', async (t) => {

@@ -1,0 +1,185 @@
+import { asciiIn } from '../natively.ts';
+import type { Steps } from '../steps/steps.ts';
+import type { Effect, WireAssertion } from '../wire/index.ts';
+
+/** An assertion of plain texts by its places in a document. */
+export interface PackedItem {
+  /** Where its bracket stands. */
+  item: number;
+  role: number;
+  action: number;
+  /** The name of its resource, without the domain where that stands before it. */
+  nameStart: number;
+  nameEnd: number;
+  /** Of the name. */
+  hash: number;
+  isDeny: boolean;
+  /** Whether role or resource have more than a name in lower case: a wildcard, a capital, a colon that does not end their domain. */
+  needsLook: boolean;
+  /** Whether the action has a wildcard or a capital. */
+  hasOtherAction: boolean;
+}
+
+/** Numbers for each assertion; the role is among the bits of others. */
+const columns = 6;
+const firstRows = 1024;
+const [denyBit, lookBit, actionBit, bits] = [1, 2, 4, 8];
+
+/** Assertions between two yields. */
+const sliceLength = 512;
+
+const quote = 0x22;
+const closeObject = 0x7d;
+
+/**
+ * Assertions that stay in the bytes of the document that they were read from, with a row of numbers for each: a hundred thousand are a
+ * few objects. Each is an object without a brace in its texts, all of ASCII.
+ */
+export class PackedAssertions {
+  readonly #bytes: Uint8Array;
+  readonly #textIn: (from: number, to: number) => string;
+  /** What stands before the name of a resource of the domain. */
+  readonly prefix: string;
+  #rows = new Int32Array(columns * firstRows);
+  #count = 0;
+
+  constructor(bytes: Uint8Array, domain: string) {
+    this.#bytes = bytes;
+    this.#textIn = asciiIn(bytes);
+    this.prefix = `${domain}:`;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(item: PackedItem): void {
+    const at = this.#count * columns;
+    if (at === this.#rows.length) this.#widen(item.item);
+    const rows = this.#rows;
+    rows[at] = item.item;
+    rows[at + 1] = item.nameStart;
+    rows[at + 2] = item.nameEnd;
+    rows[at + 3] = item.hash;
+    rows[at + 4] = item.action;
+    rows[at + 5] =
+      item.role * bits +
+      (item.isDeny ? denyBit : 0) +
+      (item.needsLook ? lookBit : 0) +
+      (item.hasOtherAction ? actionBit : 0);
+    this.#count += 1;
+  }
+
+  /** Drops those from that row on. */
+  forget(row: number): void {
+    this.#count = row;
+  }
+
+  needsLook(row: number): boolean {
+    return (this.#number(row, 5) & lookBit) !== 0;
+  }
+
+  hasOtherAction(row: number): boolean {
+    return (this.#number(row, 5) & actionBit) !== 0;
+  }
+
+  hashOf(row: number): number {
+    return this.#number(row, 3);
+  }
+
+  effectOf(row: number): Effect {
+    return (this.#number(row, 5) & denyBit) === 0 ? 'ALLOW' : 'DENY';
+  }
+
+  roleOf(row: number): string {
+    return this.#textFrom(Math.floor(this.#number(row, 5) / bits));
+  }
+
+  actionOf(row: number): string {
+    return this.#textFrom(this.#number(row, 4));
+  }
+
+  nameOf(row: number): string {
+    return this.#textIn(this.#number(row, 1), this.#number(row, 2));
+  }
+
+  /** Whether the name of its resource is the text from there on. */
+  isNamed(row: number, text: string, from: number): boolean {
+    const start = this.#number(row, 1);
+    const length = this.#number(row, 2) - start;
+    if (length !== text.length - from) return false;
+    const bytes = this.#bytes;
+    for (let at = 0; at < length; at += 1) if (bytes[start + at] !== text.charCodeAt(from + at)) return false;
+    return true;
+  }
+
+  /** Assertions that stand one behind the other. */
+  itemsOf(from: number, to: number): WireAssertion[] {
+    const end = this.#bytes.indexOf(closeObject, this.#number(to - 1, 0)) + 1;
+    return JSON.parse(`[${this.#textIn(this.#number(from, 0), end)}]`);
+  }
+
+  #textFrom(start: number): string {
+    return this.#textIn(start, this.#bytes.indexOf(quote, start));
+  }
+
+  #number(row: number, column: number): number {
+    return this.#rows[row * columns + column] ?? 0;
+  }
+
+  /** For as many as there are if the others are as long as those that end at `at`. */
+  #widen(at: number): void {
+    const expected = Math.ceil((this.#count * this.#bytes.length * 1.02) / at);
+    const rows = new Int32Array(columns * (Math.max(expected, this.#count) + firstRows));
+    rows.set(this.#rows);
+    this.#rows = rows;
+  }
+}
+
+/** One of them. */
+export class PackedAssertion {
+  readonly #all: PackedAssertions;
+  readonly #row: number;
+
+  constructor(all: PackedAssertions, row: number) {
+    this.#all = all;
+    this.#row = row;
+  }
+
+  /** As it was written: a new object each time. */
+  unpack(): WireAssertion {
+    const [assertion] = this.#all.itemsOf(this.#row, this.#row + 1);
+    if (assertion === undefined) throw new RangeError('no such assertion');
+    return assertion;
+  }
+}
+
+/** Some that stand one behind the other, in place of the assertions. */
+export class AssertionRun {
+  readonly all: PackedAssertions;
+  readonly from: number;
+  readonly to: number;
+
+  constructor(all: PackedAssertions, from: number) {
+    this.all = all;
+    this.from = from;
+    this.to = all.count;
+  }
+
+  get length(): number {
+    return this.to - this.from;
+  }
+
+  /** The assertions themselves, in slices. */
+  *unpack(): Steps<WireAssertion[]> {
+    const assertions: WireAssertion[] = [];
+    for (let { from } = this; from < this.to; from += sliceLength) {
+      for (const one of this.all.itemsOf(from, Math.min(from + sliceLength, this.to))) assertions.push(one);
+      yield;
+    }
+    return assertions;
+  }
+}
+
+/** A list of assertions of which some are packed. */
+export type PackedList<Assertion> = readonly (Assertion | AssertionRun)[];
