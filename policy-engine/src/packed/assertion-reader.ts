@@ -1,6 +1,6 @@
 import type { ItemRun, RunReader } from '../json/piece-reader.ts';
 import { addToHash, emptyHash, finishHash } from './name-hash.ts';
-import { AssertionRun, PackedAssertions, type PackedItem } from './packed-assertions.ts';
+import { AssertionRun, PackedAssertions, PackedItem } from './packed-assertions.ts';
 
 const quote = 0x22;
 const comma = 0x2c;
@@ -9,13 +9,16 @@ const nine = 0x39;
 const openObject = 0x7b;
 const closeObject = 0x7d;
 
-/** The members that an assertion has once each, but for its number, which it may lack. */
-const [role, action, resource, effect, id, none] = [0, 1, 2, 3, 4, 5];
+/** The members of an assertion: role, action and resource, as `PackedItem` counts them, and the others. */
+const [effect, id, none] = [3, 4, 5];
+/** All but the number, each once. */
 const required = 0b01111;
 
 const encoder = new TextEncoder();
 const names = ['"role":"', '"action":"', '"resource":"', '"effect":"', '"id":'].map((name) => encoder.encode(name));
 const [allow, deny] = [encoder.encode('ALLOW'), encoder.encode('DENY')];
+
+const noPrefix = new Uint8Array();
 
 /** Numbers of at most so many digits are safe. */
 const safeDigits = 15;
@@ -39,11 +42,7 @@ interface Part extends Span {
   readonly member: number;
 }
 
-/** How the assertions of a run are written, by the places of one of them: each has the same bytes around its values. */
-interface Template {
-  readonly parts: readonly Part[];
-  readonly end: Part;
-}
+const noPart: Part = { member: none, from: 0, to: 0 };
 
 /**
  * Reads assertions that stand in a list as a Signet server writes them: without blanks, escapes, conditions and members twice, their members in
@@ -55,33 +54,19 @@ export class AssertionReader implements RunReader {
   readonly #bytes: Uint8Array;
   readonly #words: DataView;
   readonly #all: PackedAssertions;
-  readonly #prefix: Uint8Array;
-  readonly #rolePrefix: Uint8Array;
+  /** What may stand before the name of a role, an action and a resource. */
+  readonly #prefixes: readonly Uint8Array[];
   /** Where reading ends in any case. */
   #limit = 0;
-  /** Of the string that was read last. */
-  #start = 0;
-  #hash = 0;
-  #marks = 0;
-  readonly #item: PackedItem = {
-    item: 0,
-    role: 0,
-    action: 0,
-    nameStart: 0,
-    nameEnd: 0,
-    hash: 0,
-    isDeny: false,
-    needsLook: false,
-    hasOtherAction: false,
-  };
+  readonly #item = new PackedItem();
 
   /** Of the payload of a bundle for that domain. */
   constructor(bytes: Uint8Array, domain: string) {
     this.#bytes = bytes;
     this.#all = new PackedAssertions(bytes, domain);
     this.#words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-    this.#prefix = encoder.encode(this.#all.prefix);
-    this.#rolePrefix = encoder.encode(`${this.#all.prefix}role.`);
+    const { prefix } = this.#all;
+    this.#prefixes = [`${prefix}role.`, '', prefix].map((text) => encoder.encode(text));
   }
 
   /** Those that are written like the first one. */
@@ -103,8 +88,8 @@ export class AssertionReader implements RunReader {
     return undefined;
   }
 
-  /** How the assertion is written that begins there. */
-  #learn(begin: number): Template | undefined {
+  /** How the assertion is written that begins there. What its values are is for who reads it. */
+  #learn(begin: number): readonly Part[] | undefined {
     if (this.#bytes[begin] !== openObject) return undefined;
     const parts: Part[] = [];
     let seen = 0;
@@ -115,11 +100,12 @@ export class AssertionReader implements RunReader {
       if (part === undefined || (seen & (1 << part.member)) !== 0) return undefined;
       seen |= 1 << part.member;
       parts.push(part);
-      from = this.#valueEnd(part.member, part.to);
-      at = this.#behindValue(part.member, from);
+      from = part.member === id ? this.#endOfDigits(part.to) : this.#bytes.indexOf(quote, part.to);
+      at = part.member === id || from < 0 ? from : from + 1;
     } while (this.#bytes[at] === comma);
     const isWhole = this.#bytes[at] === closeObject && (seen & required) === required;
-    return isWhole ? { parts, end: { member: none, from, to: at + 1 } } : undefined;
+    parts.push({ member: none, from, to: at + 1 });
+    return isWhole ? parts : undefined;
   }
 
   /** The member whose name begins at `name`; what belongs to no value begins at `from`. */
@@ -131,27 +117,24 @@ export class AssertionReader implements RunReader {
     return undefined;
   }
 
-  /** Behind the value that ends there, if it does: a text with its quote. */
-  #behindValue(member: number, end: number): number {
-    if (end < 0 || member === id) return end;
-    return this.#bytes[end] === quote ? end + 1 : -1;
-  }
-
   /** Takes one assertion. Answers where it ends; negative for one of another form. */
-  #readItem({ parts, end }: Template, begin: number): number {
+  #readItem(parts: readonly Part[], begin: number): number {
     const item = this.#item;
     item.item = begin;
-    item.needsLook = false;
     let at = begin;
-    for (let index = 0; index < parts.length; index += 1) {
-      const part = parts[index] ?? end;
+    for (let index = 0; index < parts.length && at >= 0; index += 1) {
+      const part = parts[index] ?? noPart;
       at = this.#endOfSame(part, at);
-      if (at >= 0) at = this.#valueEnd(part.member, at);
-      if (at < 0) return -1;
+      if (at >= 0) at = this.#endOfValue(part.member, at);
     }
-    at = this.#endOfSame(end, at);
     if (at >= 0) this.#all.add(item);
     return at;
+  }
+
+  #endOfValue(member: number, begin: number): number {
+    if (member < effect) return this.#endOfName(member, begin);
+    if (member === effect) return this.#endOfEffect(begin);
+    return member === id ? this.#endOfDigits(begin) : begin;
   }
 
   /** Where the text ends that should begin there; negative where there is another one. */
@@ -173,72 +156,43 @@ export class AssertionReader implements RunReader {
     return end;
   }
 
-  /** Where the value ends that begins there, at the quote of a text; negative where it is not plain. */
-  #valueEnd(member: number, begin: number): number {
-    const item = this.#item;
-    switch (member) {
-      case role:
-        item.role = begin;
-        return this.#name(this.#rolePrefix, begin);
-      case resource:
-        item.nameEnd = this.#name(this.#prefix, begin);
-        item.nameStart = this.#start;
-        item.hash = this.#hash;
-        return item.nameEnd;
-      case action: {
-        item.action = begin;
-        const end = this.#text(begin);
-        item.hasOtherAction = (this.#marks & closerLook) !== 0;
-        return end;
-      }
-      case effect:
-        return this.#effect(begin);
-      default:
-        return this.#digits(begin);
+  /** Where the plain text of a role, an action or a resource ends, at its quote; the prefix of its member may stand before it. */
+  #endOfName(member: number, begin: number): number {
+    const behindPrefix = this.#endOfText(this.#prefixes[member] ?? noPrefix, begin);
+    const start = behindPrefix < 0 ? begin : behindPrefix;
+    const bytes = this.#bytes;
+    const limit = this.#limit;
+    let hash = emptyHash;
+    let seen = 0;
+    let at = start;
+    let byte = bytes[at] ?? 0;
+    for (let mark = marks[byte] ?? stop; mark !== stop && at < limit; mark = marks[byte] ?? stop) {
+      seen |= mark;
+      hash = addToHash(hash, byte);
+      at += 1;
+      byte = bytes[at] ?? 0;
     }
+    const { begins, starts, ends, hashes, marks: seenOf } = this.#item;
+    begins[member] = begin;
+    starts[member] = start;
+    ends[member] = at;
+    hashes[member] = finishHash(hash);
+    seenOf[member] = behindPrefix >= 0 && seen === hasColon ? 0 : seen;
+    return byte === quote ? at : -1;
   }
 
-  /** A name, before which the prefix may stand. */
-  #name(prefix: Uint8Array, begin: number): number {
-    const behindPrefix = this.#endOfText(prefix, begin);
-    const isFull = behindPrefix >= 0;
-    this.#start = isFull ? behindPrefix : begin;
-    const end = this.#text(this.#start);
-    if (this.#marks !== 0 && !(isFull && this.#marks === hasColon)) this.#item.needsLook = true;
-    return end;
+  #endOfEffect(begin: number): number {
+    const isAllow = this.#bytes[begin] === allow[0];
+    this.#item.isDeny = !isAllow;
+    return this.#endOfText(isAllow ? allow : deny, begin);
   }
 
-  #effect(begin: number): number {
-    const end = this.#endOfText(allow, begin);
-    this.#item.isDeny = end < 0;
-    return end >= 0 ? end : this.#endOfText(deny, begin);
-  }
-
-  /** An integer without zeros before it. */
-  #digits(begin: number): number {
+  /** Where an integer without zeros before it ends. */
+  #endOfDigits(begin: number): number {
     const bytes = this.#bytes;
     let at = begin;
     for (let byte = bytes[at] ?? 0; byte >= zero && byte <= nine; byte = bytes[at] ?? 0) at += 1;
     const hasZeros = bytes[begin] === zero && at > begin + 1;
     return at === begin || hasZeros || at > begin + safeDigits ? -1 : at;
-  }
-
-  #text(begin: number): number {
-    const bytes = this.#bytes;
-    const limit = this.#limit;
-    let hash = emptyHash;
-    let seen = 0;
-    for (let at = begin; at < limit; at += 1) {
-      const byte = bytes[at] ?? 0;
-      const mark = marks[byte] ?? stop;
-      if (mark === stop) {
-        this.#hash = finishHash(hash);
-        this.#marks = seen;
-        return byte === quote ? at : -1;
-      }
-      seen |= mark;
-      hash = addToHash(hash, byte);
-    }
-    return -1;
   }
 }

@@ -2,22 +2,21 @@ import { asciiIn } from '../natively.ts';
 import type { Steps } from '../steps/steps.ts';
 import type { Effect, WireAssertion } from '../wire/index.ts';
 
-/** An assertion of plain texts by its places in a document. */
-export interface PackedItem {
+const [role, action, resource] = [0, 1, 2];
+
+/** An assertion of plain texts by its places in a document. The lists have a number for its role, its action and its resource. */
+export class PackedItem {
   /** Where its bracket stands. */
-  item: number;
-  role: number;
-  action: number;
-  /** The name of its resource, without the domain where that stands before it. */
-  nameStart: number;
-  nameEnd: number;
-  /** Of the name. */
-  hash: number;
-  isDeny: boolean;
-  /** Whether role or resource have more than a name in lower case: a wildcard, a capital, a colon that does not end their domain. */
-  needsLook: boolean;
-  /** Whether the action has a wildcard or a capital. */
-  hasOtherAction: boolean;
+  item = 0;
+  /** Where its texts stand, as a whole and without the domain before a name. */
+  readonly begins = new Int32Array(3);
+  readonly starts = new Int32Array(3);
+  readonly ends = new Int32Array(3);
+  /** Of the names. */
+  readonly hashes = new Int32Array(3);
+  /** Not zero where there is more than a name in lower case: a wildcard, a capital, a colon that does not end the domain. */
+  readonly marks = new Uint8Array(3);
+  isDeny = false;
 }
 
 /** Numbers for each assertion; the role is among the bits of others. */
@@ -53,20 +52,18 @@ export class PackedAssertions {
     return this.#count;
   }
 
-  add(item: PackedItem): void {
+  add({ item, begins, starts, ends, hashes, marks, isDeny }: PackedItem): void {
     const at = this.#count * columns;
-    if (at === this.#rows.length) this.#widen(item.item);
+    if (at === this.#rows.length) this.#widen(item);
     const rows = this.#rows;
-    rows[at] = item.item;
-    rows[at + 1] = item.nameStart;
-    rows[at + 2] = item.nameEnd;
-    rows[at + 3] = item.hash;
-    rows[at + 4] = item.action;
-    rows[at + 5] =
-      item.role * bits +
-      (item.isDeny ? denyBit : 0) +
-      (item.needsLook ? lookBit : 0) +
-      (item.hasOtherAction ? actionBit : 0);
+    rows[at] = item;
+    rows[at + 1] = starts[resource] ?? 0;
+    rows[at + 2] = ends[resource] ?? 0;
+    rows[at + 3] = hashes[resource] ?? 0;
+    rows[at + 4] = begins[action] ?? 0;
+    const needsLook = marks[role] !== 0 || marks[resource] !== 0;
+    const flags = (isDeny ? denyBit : 0) + (needsLook ? lookBit : 0) + (marks[action] === 0 ? 0 : actionBit);
+    rows[at + 5] = (begins[role] ?? 0) * bits + flags;
     this.#count += 1;
   }
 
@@ -75,10 +72,12 @@ export class PackedAssertions {
     this.#count = row;
   }
 
+  /** Whether its role or its resource is more than a name in lower case. */
   needsLook(row: number): boolean {
     return (this.#number(row, 5) & lookBit) !== 0;
   }
 
+  /** Whether its action is more than that. */
   hasOtherAction(row: number): boolean {
     return (this.#number(row, 5) & actionBit) !== 0;
   }
