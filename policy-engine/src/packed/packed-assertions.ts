@@ -41,6 +41,7 @@ export class PackedAssertions {
   readonly prefix: string;
   #rows = new Int32Array(columns * firstRows);
   #count = 0;
+  #latestOther = -1;
 
   constructor(bytes: Uint8Array, domain: string) {
     this.#bytes = bytes;
@@ -62,9 +63,15 @@ export class PackedAssertions {
     rows[at + 3] = hashes[resource] ?? 0;
     rows[at + 4] = begins[action] ?? 0;
     const needsLook = marks[role] !== 0 || marks[resource] !== 0;
-    const flags = (isDeny ? denyBit : 0) + (needsLook ? lookBit : 0) + (marks[action] === 0 ? 0 : actionBit);
-    rows[at + 5] = (begins[role] ?? 0) * bits + flags;
+    const others = (needsLook ? lookBit : 0) + (marks[action] === 0 ? 0 : actionBit);
+    rows[at + 5] = (begins[role] ?? 0) * bits + others + (isDeny ? denyBit : 0);
+    if (others > 0) this.#latestOther = this.#count;
     this.#count += 1;
+  }
+
+  /** The last row of which `needsLook` or `hasOtherAction` is true; -1 for none. */
+  get latestOther(): number {
+    return this.#latestOther;
   }
 
   /** Drops those from that row on. */
@@ -158,11 +165,15 @@ export class AssertionRun {
   readonly all: PackedAssertions;
   readonly from: number;
   readonly to: number;
+  /** Whether all are names in lower case. */
+  readonly isPlain: boolean;
 
+  /** All from that row on. */
   constructor(all: PackedAssertions, from: number) {
     this.all = all;
     this.from = from;
     this.to = all.count;
+    this.isPlain = all.latestOther < from;
   }
 
   get length(): number {

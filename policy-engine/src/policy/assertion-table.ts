@@ -87,6 +87,10 @@ export class AssertionTable {
   *addRun(run: AssertionRun, policy: string): Steps<string[]> {
     const problems: string[] = [];
     const packed = this.#packedOf(run);
+    if (run.isPlain && packed !== undefined) {
+      packed.addAll(run.from, run.to, policy, this.length);
+      return problems;
+    }
     for (let { from } = run; from < run.to; from += sliceLength) {
       const to = Math.min(from + sliceLength, run.to);
       let slice: readonly WireAssertion[] | undefined;

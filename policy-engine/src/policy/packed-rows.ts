@@ -36,6 +36,15 @@ export class PackedRows {
     return this.#ranges;
   }
 
+  /** Adds those from `from` to `to`, which are all plain. */
+  addAll(from: number, to: number, policy: string, rank: number): void {
+    const latest = this.#ranges.at(-1);
+    const goesOn = latest?.to === from && latest.policy === policy && rank - latest.rank === from - latest.from;
+    if (goesOn) latest.to = to;
+    else if (to > from) this.#ranges.push({ from, to, policy, rank });
+    this.#count += to - from;
+  }
+
   /**
    * Adds those from `from` to `to` up to the first that needs a closer look, which it answers. Each action is found good here.
    * Throws `PolicyEngineError('bundle-malformed')` as `prepareAssertion` does.
@@ -45,11 +54,7 @@ export class PackedRows {
     for (; row < to && !this.all.needsLook(row); row += 1) {
       if (this.all.hasOtherAction(row)) this.#context.action(this.all.actionOf(row), policy);
     }
-    const latest = this.#ranges.at(-1);
-    const goesOn = latest?.to === from && latest.policy === policy && rank - latest.rank === from - latest.from;
-    if (goesOn) latest.to = row;
-    else if (row > from) this.#ranges.push({ from, to: row, policy, rank });
-    this.#count += row - from;
+    this.addAll(from, row, policy, rank);
     return row;
   }
 
