@@ -18,11 +18,19 @@ function plain(value: unknown): unknown {
   if (value instanceof Set) return ['set', ...[...value].map(plain).sort(compareTexts)];
   if (isMap(value)) return ['map', ...[...value.entries()].map(plain).sort(compareTexts)];
   if (isIterable(value)) return ['list', ...[...value].map(plain)];
-  const known = Object.entries(value).filter(([key, entry]) => !uses.has(key) && typeof entry !== 'function');
+  const known = fieldsOf(value).filter(([key, entry]) => !uses.has(key) && typeof entry !== 'function');
   const shown = known
     .sort(compareTexts)
     .map(([key, entry]) => [key, key === 'groupDomains' ? sorted(entry) : plain(entry)]);
   return Object.fromEntries(shown);
+}
+
+/** What it has, and what its class answers by getters. */
+function fieldsOf(value: object): [string, unknown][] {
+  const getters = Object.entries(Object.getOwnPropertyDescriptors(Object.getPrototypeOf(value)))
+    .filter(([name, { get }]) => get !== undefined && name !== '__proto__')
+    .map(([name]): [string, unknown] => [name, Reflect.get(value, name)]);
+  return [...Object.entries(value), ...getters];
 }
 
 /** A list whose order means nothing. */

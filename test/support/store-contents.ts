@@ -1,10 +1,11 @@
+import { unpackDomain } from '@signet/server/model/packed-members';
 import { isGap } from '@signet/server/model/snapshot-source';
 import type { Knows, Store, StoreChanges, StoreState } from '@signet/server/model/store';
 
 /** Everything in a store, for tests that look at all of it. */
 export function contentsOf(store: Pick<Store, 'everything'>): Promise<StoreChanges> {
   return store.everything(async ({ state, domains, signingKeys }) => {
-    return { state, domains: (await Array.fromAsync(domains)).flat(), deleted: [], signingKeys };
+    return { state, domains: (await Array.fromAsync(domains)).flat().map(unpackDomain), deleted: [], signingKeys };
   });
 }
 

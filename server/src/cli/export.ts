@@ -5,6 +5,7 @@ import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { UnknownDomainError } from '../errors.ts';
 import { documentOf, exportDomain } from '../management/export-domain.ts';
+import { unpackDomain } from '../model/packed-members.ts';
 import type { DomainRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
 import type { OnProgress } from '../steps/progress.ts';
@@ -51,7 +52,9 @@ async function exportDocuments(folder: string | undefined, options: ExportOption
 }
 
 async function documentsOf(store: Store, only: string | undefined): Promise<readonly DomainRecord[]> {
-  if (only === undefined) return store.everything(async ({ domains }) => (await Array.fromAsync(domains)).flat());
+  if (only === undefined) {
+    return store.everything(async ({ domains }) => (await Array.fromAsync(domains)).flat().map(unpackDomain));
+  }
   const name = parseDomainName(only);
   const domain = await store.domain(name);
   if (domain === undefined) throw new UnknownDomainError(name);

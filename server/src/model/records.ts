@@ -19,7 +19,7 @@ export interface GroupFields extends Values<typeof recordFields.group> {
   readonly name: GroupName;
 }
 
-interface WithMembers {
+export interface WithMembers {
   readonly members: readonly MemberRecord[];
 }
 

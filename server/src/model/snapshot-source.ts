@@ -1,5 +1,13 @@
 import type { DomainName } from '@signet/policy-engine/names';
-import type { DomainAttributes, DomainRecord, MemberEntry, RoleFields, SigningKeyRecord } from './records.ts';
+import type {
+  DomainAttributes,
+  DomainRecord,
+  GroupFields,
+  ListKind,
+  MemberEntry,
+  RoleFields,
+  SigningKeyRecord,
+} from './records.ts';
 
 /** Where the store stands. The three seen before mean that nothing has changed since. */
 export interface StoreState {
@@ -35,11 +43,33 @@ export function isGap(answer: StoreChanges | StoreGap): answer is StoreGap {
 /** Whether somebody has the domain as it was in the state that they name. */
 export type Knows = (name: DomainName) => boolean;
 
+/**
+ * Members of the roles, or of the groups, of a domain; the texts are JSON. A store may hold a million members, most of which nobody asks for in
+ * a long time: until then they stay the few texts that the database made of them.
+ */
+export interface PackedMembers {
+  readonly kind: ListKind;
+  /** How many they are. */
+  readonly count: number;
+  /** The names of the plain ones, of which nothing else is said, and for each of them its role or group. */
+  readonly names: string;
+  readonly lists: string;
+  /** The others: for each its role or group, its name and its cells, in the order of `memberColumns`. */
+  readonly others: string;
+}
+
+/** A stored domain whose members are packed. */
+export interface PackedDomain extends DomainModel, DomainGrants {
+  readonly groups: readonly GroupFields[];
+  /** In several parts where they are many. */
+  readonly members: readonly PackedMembers[];
+}
+
 /** Everything that there is. */
 export interface StoreContents {
   readonly state: StoreState;
-  /** All domains, disabled ones included, sorted by name. In parts: a store may hold millions of members. */
-  readonly domains: AsyncIterable<readonly DomainRecord[]>;
+  /** All domains, disabled ones included, sorted by name. In parts, and packed: a store may hold millions of members. */
+  readonly domains: AsyncIterable<readonly PackedDomain[]>;
   readonly signingKeys: readonly SigningKeyRecord[];
 }
 

@@ -15,7 +15,7 @@ export function* compileMembersInSteps({ name, roles, groups }: Lists): Steps<Do
 
 type Lists = Pick<DomainRecord, 'name' | 'roles' | 'groups'>;
 
-function* addAll(members: readonly MemberRecord[], add: AddMember): Steps<void> {
+export function* addAll(members: readonly MemberRecord[], add: AddMember): Steps<void> {
   for (const [index, member] of members.entries()) {
     if (index % sliceLength === 0) yield;
     add(member.name, untilOf(member));

@@ -5,6 +5,7 @@ import {
   type DomainModel,
   type DomainUpdate,
   isSameState,
+  type PackedDomain,
   type StoreChanges,
   type StoreState,
 } from '../model/snapshot-source.ts';
@@ -14,6 +15,7 @@ import { compileDomain, compileGrantsInSteps } from './compile-domain.ts';
 import { changeMembers, compileMembersInSteps } from './compile-members.ts';
 import type { DomainMembers } from './domain-members.ts';
 import { LayeredMap } from './layered-map.ts';
+import { packedMembersInSteps } from './packed-domain-members.ts';
 import type { DomainSnapshot, Snapshot } from './snapshot.ts';
 
 /** A domain that cannot be used; what was known of it before stays in force. */
@@ -41,6 +43,10 @@ export function* compileInSteps(known: Snapshot | undefined, changes: StoreChang
   return builder.build(signingKeys);
 }
 
+function membersInSteps(record: DomainRecord | PackedDomain): Steps<DomainMembers> {
+  return 'members' in record ? packedMembersInSteps(record) : compileMembersInSteps(record);
+}
+
 /** Makes a snapshot, domain by domain. */
 export class SnapshotBuilder {
   readonly #state: StoreState;
@@ -66,8 +72,8 @@ export class SnapshotBuilder {
   }
 
   /** A domain, whole. */
-  *addInSteps(record: DomainRecord): Steps<void> {
-    yield* this.#compileInSteps(record, record.enabled ? yield* compileMembersInSteps(record) : undefined);
+  *addInSteps(record: DomainRecord | PackedDomain): Steps<void> {
+    yield* this.#compileInSteps(record, record.enabled ? yield* membersInSteps(record) : undefined);
   }
 
   /** A domain of the snapshot before, as far as it changed. */

@@ -1,7 +1,6 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
-import type { DomainRecord } from '../model/records.ts';
 import type {
   DomainUpdate,
   Knows,
@@ -12,7 +11,7 @@ import type {
 } from '../model/snapshot-source.ts';
 import { changesAfter, type DomainChanges, headOfChanges, maxNames } from './change-rows.ts';
 import type { Schema } from './database-schema.ts';
-import { readAttributes, readDomains, readRoles } from './read-domains.ts';
+import { readAttributes, readDomains, readPackedDomains, readRoles } from './read-domains.ts';
 import { readEntries } from './read-members.ts';
 import { readPolicies } from './read-policies.ts';
 import { readServices, servicesOf } from './read-services.ts';
@@ -46,12 +45,19 @@ export async function readChanges(
 export async function readContents(db: Kysely<Schema>): Promise<StoreContents> {
   const names = db.selectFrom('domains').select('name').where('deleted', '=', 0).orderBy('name');
   const all = (await names.execute()).map(({ name }) => parseDomainName(name));
-  return { state: await readState(db), domains: readInParts(db, all), signingKeys: await readSigningKeys(db) };
+  return {
+    state: await readState(db),
+    domains: inParts(all, (part) => readPackedDomains(db, part)),
+    signingKeys: await readSigningKeys(db),
+  };
 }
 
-async function* readInParts(db: Kysely<Schema>, names: readonly DomainName[]): AsyncIterable<readonly DomainRecord[]> {
+async function* inParts<Domain>(
+  names: readonly DomainName[],
+  read: (part: readonly DomainName[]) => Promise<readonly Domain[]>,
+): AsyncIterable<readonly Domain[]> {
   for (const part of chunks(names, domainsARead)) {
-    yield await readDomains(db, part);
+    yield await read(part);
     // Requests go on being answered while many domains are read.
     await yieldToOthers();
   }
@@ -73,7 +79,7 @@ async function readTouched(
     else updates.push(update);
   }
   return {
-    domains: (await Array.fromAsync(readInParts(db, whole))).flat(),
+    domains: (await Array.fromAsync(inParts(whole, (part) => readDomains(db, part)))).flat(),
     deleted: names.filter((name) => !present.has(name)),
     ...(updates.length > 0 && { updates }),
   };

@@ -2,6 +2,7 @@ import { type DomainName, parseDomainName, parseGroupName, parseRoleName } from 
 import type { Kysely, Selectable } from 'kysely';
 import { z } from 'zod';
 import { rowOf, valuesOf } from '../model/fields.ts';
+
 import { recordFields } from '../model/record-fields.ts';
 import {
   type DomainAttributes,
@@ -14,27 +15,45 @@ import {
   quotaKinds,
   type RoleFields,
 } from '../model/records.ts';
+import type { PackedDomain } from '../model/snapshot-source.ts';
 import type { CloudAccountsTable, DomainsTable, Schema } from './database-schema.ts';
 import { readAllMembers } from './read-members.ts';
+import { readPackedMembers } from './read-packed-members.ts';
 import { readPolicies } from './read-policies.ts';
 import { readServices, servicesOf } from './read-services.ts';
 import { byDomain, groupBy, optional } from './row-values.ts';
 
 /** Reads the domains of these names that exist, each whole. Call it inside a transaction: it makes several queries. */
 export async function readDomains(db: Kysely<Schema>, names: readonly DomainName[]): Promise<DomainRecord[]> {
-  if (names.length === 0) return [];
   const members = await readAllMembers(db, names);
+  const listed = <List extends RoleFields | GroupFields>(kind: ListKind, domain: DomainName, lists: readonly List[]) =>
+    lists.map((list) => ({ ...list, members: members.get(`${domain}:${kind}.${list.name}`) ?? [] }));
+  return (await readWithoutMembers(db, names)).map((domain) => ({
+    ...domain,
+    roles: listed('role', domain.name, domain.roles),
+    groups: listed('group', domain.name, domain.groups),
+  }));
+}
+
+/** The same with their members packed. */
+export async function readPackedDomains(db: Kysely<Schema>, names: readonly DomainName[]): Promise<PackedDomain[]> {
+  const members = await readPackedMembers(db, names);
+  return (await readWithoutMembers(db, names)).map((domain) => ({
+    ...domain,
+    members: members.get(domain.name) ?? [],
+  }));
+}
+
+async function readWithoutMembers(
+  db: Kysely<Schema>,
+  names: readonly DomainName[],
+): Promise<Omit<PackedDomain, 'members'>[]> {
   const [roles, groups] = [await readRoles(db, names), await readGroups(db, names)];
   const [policies, services] = [await readPolicies(db, names), await readServices(db, names)];
-  const listed = <List extends RoleFields | GroupFields>(
-    kind: ListKind,
-    domain: DomainName,
-    lists: readonly List[] = [],
-  ) => lists.map((list) => ({ ...list, members: members.get(`${domain}:${kind}.${list.name}`) ?? [] }));
   return (await readAllAttributes(db, names)).map((attributes) => ({
     ...attributes,
-    roles: listed('role', attributes.name, roles.get(attributes.name)),
-    groups: listed('group', attributes.name, groups.get(attributes.name)),
+    roles: roles.get(attributes.name) ?? [],
+    groups: groups.get(attributes.name) ?? [],
     policies: policies.get(attributes.name) ?? [],
     ...servicesOf(services.get(attributes.name)),
   }));

@@ -19,7 +19,7 @@ const valuesAStatement = 500;
 /** Every member of these domains. */
 export async function readAllMembers(db: Kysely<Schema>, domains: readonly string[]): Promise<ListedMembers> {
   const lists: MutableLists = new Map();
-  for (const batch of await batches(db, domains)) {
+  for (const batch of await batchesOf(db, domains)) {
     const [only] = batch;
     if (batch.length === 1 && only !== undefined) await readPages(db, only, lists);
     else collect(lists, await inOrder(db).where('domain', 'in', batch).execute());
@@ -61,7 +61,7 @@ export async function readMemberPage(
 }
 
 /** The domains that have members, a page in each batch; who has more than a page is alone. */
-async function batches(db: Kysely<Schema>, domains: readonly string[]): Promise<string[][]> {
+export async function batchesOf(db: Kysely<Schema>, domains: readonly string[]): Promise<string[][]> {
   const counts = new Map<string, number>();
   for (const table of ['roles', 'groups'] as const) {
     const sums = await db
@@ -128,6 +128,14 @@ function listOf({ domain, kind, list }: Pick<MemberRow, 'domain' | 'kind' | 'lis
 /** What the row of a plain member holds. A new field does not compile until it is here; there may be a million rows to compare. */
 const plainRow = { expires: null, disabled: 0, review: null } satisfies Columns<typeof recordFields.member>;
 const plainMember = { name: '', ...defaultsOf(recordFields.member) };
+
+/** Whether a row is one of a plain member. */
+export const isPlain = sql<SqlBool>`${sql.join(
+  Object.entries(plainRow).map(
+    ([column, cell]) => sql`${sql.ref(column)} ${sql.raw(cell === null ? 'is null' : `= ${cell}`)}`,
+  ),
+  sql` and `,
+)}`;
 
 function memberRecord(row: MemberRow): MemberRecord {
   const { expires, disabled, review } = plainRow;

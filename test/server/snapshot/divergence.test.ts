@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { StoreUnavailableError } from '@signet/server/errors';
 import { createLogger } from '@signet/server/logger';
-import type { DomainRecord } from '@signet/server/model/records';
 import type { SnapshotSource, Store } from '@signet/server/model/store';
 import { type LiveSnapshot, type OtherHistory, openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
@@ -13,6 +12,7 @@ import Database from 'better-sqlite3';
 import { FakeClock } from '#support/clock';
 import { domainContent } from '#support/domains';
 import { readHeads } from '#support/feed-rows';
+import { packedParts } from '#support/packed-parts';
 import { saveDomain } from '#support/save-domain';
 import { contentsOf } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
@@ -197,10 +197,6 @@ test('what was made for a transaction of the lost history is forgotten with it',
   t.is(await kept.view((reader) => live.at(reader.source())), live.current());
 });
 
-async function* inParts(domains: readonly DomainRecord[]): AsyncIterable<readonly DomainRecord[]> {
-  yield domains;
-}
-
 test('a transaction that is older than what is known is no other history', async (t) => {
   const { lost, histories: told, follow } = await openWorld(t);
   const live = await follow();
@@ -208,7 +204,7 @@ test('a transaction that is older than what is known is no other history', async
   const older: SnapshotSource = {
     state: async () => before.state,
     changesSince: async () => ({ gap: 'divergence', state: before.state }),
-    everything: (work) => work({ ...before, domains: inParts(before.domains) }),
+    everything: (work) => work({ ...before, domains: packedParts(before.domains) }),
   };
   await save(lost, 'c');
   await live.refresh();

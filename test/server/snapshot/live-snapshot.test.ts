@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { StoreUnavailableError } from '@signet/server/errors';
-import type { DomainContent, DomainRecord } from '@signet/server/model/records';
+import type { DomainContent } from '@signet/server/model/records';
 import type {
   Knows,
   SnapshotSource,
@@ -19,6 +19,7 @@ import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
 import { domainContent, stored } from '#support/domains';
+import { packedParts } from '#support/packed-parts';
 import { saveDomain } from '#support/save-domain';
 import { contentsOf } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
@@ -210,12 +211,8 @@ class FixedSource implements SnapshotSource {
 
   async everything<Result>(work: (contents: StoreContents) => Promise<Result>): Promise<Result> {
     const all = this.domains.map((content) => stored(content));
-    return work({ state: this.at, domains: inParts(all), signingKeys: [] });
+    return work({ state: this.at, domains: packedParts(all), signingKeys: [] });
   }
-}
-
-async function* inParts(domains: readonly DomainRecord[]): AsyncIterable<readonly DomainRecord[]> {
-  yield domains;
 }
 
 const restores: readonly [string, StoreState, readonly string[]][] = [

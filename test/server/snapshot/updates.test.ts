@@ -141,6 +141,9 @@ for (const seed of [1, 2, 3]) {
       const whole = compileSnapshot(undefined, await contentsOf(store)).snapshot;
       const seen = plain(live.current(), clock.now());
       t.deepEqual(seen, plain(whole, clock.now()));
+      const fresh = await openLiveSnapshot({ store, clock, refreshIntervalMs: 3_600_000 });
+      t.deepEqual(plain(fresh.current(), clock.now()), seen, 'as loaded by a server that starts');
+      await fresh.close();
       t.deepEqual(seen.grantedByName, seen.granted);
     }
     const updates = answered.flatMap((changes) => changes.updates ?? []).length;
@@ -168,6 +171,38 @@ test('a change of a member leaves the domain, and the other members, the very sa
   t.is(is?.groupMembers, was?.groupMembers);
   t.deepEqual([...(is?.names.keys() ?? [])].sort(), ['a.x', 'a.z', 'b.x']);
   t.deepEqual([...(was?.names.keys() ?? [])].sort(), ['a.x', 'a.y', 'b.x']);
+});
+
+test('members in great numbers, and few, are loaded as they are compiled', async (t) => {
+  const clock = new FakeClock();
+  const store = await openSqliteStore(join(temporaryFolder(t), 'signet.db'), { clock });
+  t.teardown(() => store.close());
+  const many = (count: number): MemberRecord[] =>
+    Array.from({ length: count }, (_, index) => ({
+      name: `b.s${String(index).padStart(5, '0')}`,
+      disabled: index % 7 === 0,
+      ...(index % 5 === 0 && { expires: clock.now() + 1000 }),
+    }));
+  await store.change({ actor: 'test' }, async (change) => {
+    for (const [name, count] of [
+      ['a', 4500],
+      ['b', 4000],
+      ['c', 3],
+    ] as const) {
+      await saveDomain(
+        change,
+        domainContent(name, { roles: { p: many(count), q: ['b.s00001', '*'] }, groups: { g: many(2) } }),
+      );
+    }
+  });
+  const live = await openLiveSnapshot({ store, clock, refreshIntervalMs: 3_600_000 });
+  t.teardown(() => live.close());
+  const { snapshot } = compileSnapshot(undefined, await contentsOf(store));
+  for (const [name, members] of snapshot.members) {
+    const loaded = live.current().members.get(name);
+    t.deepEqual(loaded && plainMembers(loaded), plainMembers(members), name);
+    t.is(loaded?.names, loaded?.names, 'arranged once');
+  }
 });
 
 const none = { domains: [], deleted: [], signingKeys: [] };

@@ -10,6 +10,7 @@ import {
   parseServiceName,
 } from '@signet/policy-engine/names';
 import { ConflictError, DomainError, StoreUnavailableError } from '@signet/server/errors';
+import { emptyDomain } from '@signet/server/model/empty-domain';
 import type { DomainContent, SigningKeyRecord } from '@signet/server/model/records';
 import type { GapKind, Store, StoreChanges, StoreState } from '@signet/server/model/store';
 import test, { type ExecutionContext } from 'ava';
@@ -120,6 +121,32 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
       }
     });
   const save = (store: Store, content: DomainContent) => store.change(by, (change) => saveDomain(change, content));
+
+  check('everything shows each domain as it is read alone', async (t, store) => {
+    const members = [
+      { name: '*', disabled: true },
+      { name: 'a.x', disabled: false, review: 7 },
+      { name: 'a.y', disabled: false },
+      { name: 'b.x', disabled: false, expires: 9 },
+      { name: 'b.y', disabled: false },
+    ];
+    const lists = ['all', 'first', 'none', 'other'].map((name) => ({ name, members: name === 'none' ? [] : members }));
+    const wanted = ['one', 'other', 'three'].map((name) => ({
+      ...emptyDomain(parseDomainName(name)),
+      roles: lists.map((list) => ({ ...list, name: parseRoleName(list.name) })),
+      groups: lists.slice(2).map((list) => ({ ...list, name: parseGroupName(list.name) })),
+    }));
+    await store.change(by, async (change) => {
+      for (const content of [full, ...wanted]) await saveDomain(change, content);
+    });
+    const { domains } = await contentsOf(store);
+    const alone = await Promise.all(domains.map(({ name }) => store.domain(name)));
+    t.deepEqual(domains as readonly unknown[], alone);
+    t.deepEqual(
+      domains[2]?.groups.map((group) => group.members),
+      [[], members],
+    );
+  });
 
   check('a view is one instant, whatever is changed meanwhile', async (t, store) => {
     await save(store, domainContent('first'));

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { unpackDomain } from '../../model/packed-members.ts';
 import type { DomainRecord } from '../../model/records.ts';
 import type { StoreContents } from '../../model/store.ts';
 import { registeredKey } from '../../registered-key.ts';
@@ -68,7 +69,7 @@ async function checkDomains({ state, domains, signingKeys }: StoreContents) {
   const [keys, notes]: [string[], string[]] = [[], []];
   let count = 0;
   for await (const part of domains) {
-    for (const domain of part) {
+    for (const domain of part.map(unpackDomain)) {
       runAtOnce(builder.addInSteps(domain));
       keys.push(...unreadableKeys(domain));
       if (domain.dnsForm === undefined) notes.push(withoutDnsNames(domain.name));
