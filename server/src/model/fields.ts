@@ -69,10 +69,14 @@ export function rowOf<F extends Fields>(fields: F, record: Partial<Values<F>>): 
 
 /** The fields that a row holds. */
 export function valuesOf<F extends Fields>(fields: F, row: Columns<F>): Values<F> {
-  return collect(fields, row, (_, field) => {
+  const found: Record<string, Content> = {};
+  for (const name in fields) {
+    const field: Fields[string] | undefined = fields[name];
+    if (field === undefined) continue;
     const cell = (row as Of<Cell | null>)[field.column] ?? undefined;
-    return cell === undefined ? undefined : field.fromCell(cell);
-  }) as Values<F>;
+    if (cell !== undefined) found[name] = field.fromCell(cell);
+  }
+  return found as Values<F>;
 }
 
 /** The fields of a record of which nothing is said. */

@@ -1,18 +1,23 @@
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { type DomainName, foldAscii, fullRoleName, type RoleName, type ServiceName } from '@signet/policy-engine/names';
-import { compileInSteps, type DomainPolicy } from '@signet/policy-engine/policy';
+import { compileInSteps, type DomainPolicy, type PolicyInput } from '@signet/policy-engine/policy';
 import type { WirePolicy } from '@signet/policy-engine/wire';
 import type {
-  AssertionRecord,
   DomainAttributes,
   RoleFields,
   RoleRecord,
   ServiceRecord,
+  StoredAssertion,
   StoredPolicy,
 } from '../model/records.ts';
 import type { DomainGrants, DomainModel } from '../model/snapshot-source.ts';
 import type { Steps } from '../steps/steps.ts';
 import type { DomainSnapshot, RoleSnapshot, ServiceSnapshot } from './snapshot.ts';
+
+type WireAssertion = WirePolicy['assertions'][number];
+
+/** Most domains delegate nothing: they share it. */
+const none: ReadonlyMap<never, never> = new Map<never, never>();
 
 /** What domains grant, compiled. */
 type CompiledGrants = Pick<DomainSnapshot, 'services' | 'policies' | 'policy' | 'foreignPolicy'>;
@@ -48,17 +53,26 @@ type Granting = DomainGrants & Pick<DomainAttributes, 'name' | 'policyVersion'>;
  * be used as a whole.
  */
 export function* compileGrantsInSteps(record: Granting, epoch: number, last?: DomainSnapshot): Steps<CompiledGrants> {
-  const foreignPolicy = yield* compileForeign(record, last);
+  const policies = record.policies.map((policy) => wirePolicy(record, policy));
+  // The very assertions that bundles carry: kept once.
+  const active = record.policies.flatMap(({ name, active }, index) =>
+    active ? [{ name, assertions: policies[index]?.assertions ?? [] }] : [],
+  );
+  const foreignPolicy = yield* compileForeign(record, active, last);
+  const revision = { epoch, version: record.policyVersion };
   return {
     services: yield* serviceSnapshots(record),
-    policies: record.policies.map((policy) => wirePolicy(record, policy)),
-    policy: yield* compileOwn(record, epoch, last),
+    policies,
+    // Exactly what a bundle of this domain compiles to on a provider host, assertions about other domains included: they never match.
+    policy: yield* compileInSteps(record.name, active, { revision, ...overrunsOf(last?.policy) }),
     ...(foreignPolicy !== undefined && { foreignPolicy }),
   };
 }
 
-function roleSnapshot({ description: _, members: __, ...role }: RoleFields & Partial<RoleRecord>): RoleSnapshot {
-  return role;
+function roleSnapshot(role: RoleFields & Partial<RoleRecord>): RoleSnapshot {
+  if (role.description === undefined && role.members === undefined) return role;
+  const { description: _, members: __, ...rest } = role;
+  return rest;
 }
 
 function* serviceSnapshots(record: DomainGrants): Steps<Map<ServiceName, ServiceSnapshot>> {
@@ -81,29 +95,31 @@ function wirePolicy(domain: Pick<Granting, 'name'>, policy: StoredPolicy): WireP
     version: policy.version,
     active: policy.active,
     ...(policy.caseSensitive && { caseSensitive: true }),
-    assertions: policy.assertions.map(({ id, role, resource, action, effect, caseSensitive, conditions }) => ({
-      id,
-      role,
-      resource,
-      action,
-      effect,
-      ...(caseSensitive && { caseSensitive }),
-      ...(conditions !== undefined && { conditions }),
-    })),
+    assertions: policy.assertions.map(wireAssertion),
+  };
+}
+
+function wireAssertion(stored: StoredAssertion): WireAssertion {
+  const { id, role, resource, action, effect, caseSensitive, conditions } = stored;
+  // Nearly all of them are so, and there may be hundreds of thousands.
+  if (!caseSensitive && conditions === undefined) return { id, role, resource, action, effect };
+  return {
+    id,
+    role,
+    resource,
+    action,
+    effect,
+    ...(caseSensitive && { caseSensitive }),
+    ...(conditions !== undefined && { conditions }),
   };
 }
 
 /** Whether the assertion is about resources of another domain: only `assume_role` checks with a trust domain look at those. */
-function isForeign(domain: Pick<Granting, 'name'>, assertion: AssertionRecord): boolean {
-  const colon = assertion.resource.indexOf(':');
-  return colon >= 0 && foldAscii(assertion.resource.slice(0, colon)) !== domain.name;
-}
-
-/** Exactly what a bundle of this domain compiles to on a provider host, assertions about other domains included: they never match. */
-function compileOwn(record: Granting, epoch: number, last?: DomainSnapshot): Steps<DomainPolicy> {
-  const policies = record.policies.filter((policy) => policy.active);
-  const revision = { epoch, version: record.policyVersion };
-  return compileInSteps(record.name, policies, { revision, ...overrunsOf(last?.policy) });
+function isForeign({ name }: Pick<Granting, 'name'>, { resource }: WireAssertion): boolean {
+  const colon = resource.indexOf(':');
+  // Nearly all are written so.
+  if (colon === name.length && resource.startsWith(name)) return false;
+  return colon >= 0 && foldAscii(resource.slice(0, colon)) !== name;
 }
 
 /** Counting goes on, so that a change of policy hides nothing. */
@@ -111,9 +127,12 @@ function overrunsOf(policy: DomainPolicy | undefined): Pick<DomainPolicy, 'overr
   return policy && { overruns: policy.overruns };
 }
 
-function* compileForeign(record: Granting, last?: DomainSnapshot): Steps<DomainPolicy | undefined> {
-  const policies = record.policies.filter((policy) => policy.active);
-  const foreign = policies
+function* compileForeign(
+  record: Granting,
+  active: readonly PolicyInput[],
+  last?: DomainSnapshot,
+): Steps<DomainPolicy | undefined> {
+  const foreign = active
     .map(({ name, assertions }) => ({
       name,
       assertions: assertions.filter((assertion) => isForeign(record, assertion)),
@@ -129,25 +148,31 @@ function assumableRoles(
   record: DomainModel,
   policies: readonly WirePolicy[],
 ): ReadonlyMap<RoleName, readonly string[]> {
+  const assuming = policies
+    .filter(({ active }) => active !== false)
+    .flatMap(({ assertions }) => assertions.filter(isAssuming));
+  if (assuming.length === 0) return none;
   const byFullName = new Map(record.roles.map((role) => [fullRoleName(record.name, role.name), role.name]));
   const assumable = new Map<RoleName, string[]>();
-  for (const policy of policies) {
-    if (policy.active === false) continue;
-    for (const { effect, action, role, resource } of policy.assertions) {
-      const holder = byFullName.get(role);
-      if (holder === undefined || effect === 'DENY' || foldAscii(action) !== 'assume_role') continue;
-      const targets = assumable.get(holder);
-      if (targets === undefined) assumable.set(holder, [foldAscii(resource)]);
-      else targets.push(foldAscii(resource));
-    }
+  for (const { role, resource } of assuming) {
+    const holder = byFullName.get(role);
+    if (holder === undefined) continue;
+    const targets = assumable.get(holder);
+    if (targets === undefined) assumable.set(holder, [foldAscii(resource)]);
+    else targets.push(foldAscii(resource));
   }
   return assumable;
+}
+
+function isAssuming({ effect, action }: WireAssertion): boolean {
+  return effect !== 'DENY' && foldAscii(action) === 'assume_role';
 }
 
 function assumingRoles(
   { name }: DomainModel,
   assumable: DomainSnapshot['assumable'],
 ): ReadonlyMap<RoleName, readonly RoleName[]> {
+  if (assumable.size === 0) return none;
   const prefix = `${name}:role.`;
   const pairs = [...assumable].flatMap(([holder, targets]) =>
     targets.flatMap((target) => (target.startsWith(prefix) ? [{ role: target.slice(prefix.length), holder }] : [])),
@@ -158,6 +183,7 @@ function assumingRoles(
 
 function trustingRoles({ roles }: DomainModel): ReadonlyMap<DomainName, readonly RoleName[]> {
   const delegated = roles.flatMap(({ name, trust }) => (trust === undefined ? [] : [{ name, trust }]));
+  if (delegated.length === 0) return none;
   const byDomain = Map.groupBy(delegated, ({ trust }) => trust);
   return new Map([...byDomain].map(([trust, list]) => [trust, list.map(({ name }) => name)]));
 }

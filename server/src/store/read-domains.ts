@@ -78,7 +78,7 @@ export async function readRoles(
   db: Kysely<Schema>,
   domains: readonly DomainName[],
 ): Promise<ReadonlyMap<string, readonly RoleFields[]>> {
-  const rows = db.selectFrom('roles').selectAll().where('domain', 'in', domains).orderBy('name');
+  const rows = db.selectFrom('roles').selectAll().where('domain', 'in', domains).orderBy('domain').orderBy('name');
   return byDomain(await rows.execute(), roleOf);
 }
 
@@ -86,7 +86,7 @@ async function readGroups(
   db: Kysely<Schema>,
   domains: readonly DomainName[],
 ): Promise<ReadonlyMap<string, readonly GroupFields[]>> {
-  const rows = db.selectFrom('groups').selectAll().where('domain', 'in', domains).orderBy('name');
+  const rows = db.selectFrom('groups').selectAll().where('domain', 'in', domains).orderBy('domain').orderBy('name');
   return byDomain(await rows.execute(), groupOf);
 }
 
