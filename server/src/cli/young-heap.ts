@@ -14,14 +14,18 @@ export function keepYoungHeapSmall(): void {
 }
 
 /** Loading the program and a small store takes less than this of the whole heap. */
-const largeStoreBytes = 96 * 2 ** 20;
+const largeStoreBytes = 48 * 2 ** 20;
 /** What a large store needs: all that is read of it stays alive, and a small space would be emptied, and its objects moved, a thousand times. */
-const loadingBytes = 32 * 2 ** 20;
+const loadingBytes = 16 * 2 ** 20;
 const loadingLookEveryMs = 10;
 
-/** While `work` loads a store that turns out to be large it grows; V8 makes it smaller again afterwards. Throws what `work` throws. */
+/**
+ * While `work` loads a store that turns out to be large it grows; V8 makes it smaller again afterwards. Old objects are marked when they have to be,
+ * in one go: marked bit by bit, what is just being made is looked at again and again, and nobody waits yet. Throws what `work` throws.
+ */
 export async function growYoungHeapWithStore<Result>(work: () => Promise<Result>): Promise<Result> {
   if (isGiven()) return await work();
+  setFlagsFromString('--no-incremental-marking');
   const look = () => growBy(usedBytes() > largeStoreBytes && youngBytes() < loadingBytes ? 2 : 1);
   const looking = setInterval(look, loadingLookEveryMs);
   try {
@@ -29,6 +33,7 @@ export async function growYoungHeapWithStore<Result>(work: () => Promise<Result>
   } finally {
     clearInterval(looking);
     growBy(1);
+    setFlagsFromString('--incremental-marking');
   }
 }
 
@@ -39,7 +44,8 @@ export function boundYoungHeap(): void {
 }
 
 function isGiven(): boolean {
-  return [...process.execArgv, processEnvironment()['NODE_OPTIONS'] ?? ''].some((word) => word.includes('semi-space'));
+  const options = [...process.execArgv, processEnvironment()['NODE_OPTIONS'] ?? ''];
+  return options.some((word) => word.includes('semi-space') || word.includes('incremental-marking'));
 }
 
 /** What V8 multiplies it with when much in it stays alive. */

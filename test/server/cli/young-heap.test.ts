@@ -58,3 +58,31 @@ test('it grows while a large store is loaded, and no more afterwards', async (t)
   t.is(status, 0, stderr);
   t.deepEqual(JSON.parse(stdout), { small: 1, grown: true, later: true });
 });
+
+test('old objects are not marked bit by bit while a store is loaded, and are again afterwards', async (t) => {
+  const program = `
+    import { constants, PerformanceObserver } from 'node:perf_hooks';
+    import { setImmediate as pause } from 'node:timers/promises';
+    import { growYoungHeapWithStore } from '${join(repository, 'server/src/cli/young-heap.ts')}';
+    let marked = 0;
+    const count = (list) => {
+      for (const { detail } of list.getEntries()) marked += detail.kind === constants.NODE_PERFORMANCE_GC_INCREMENTAL;
+    };
+    new PerformanceObserver(count).observe({ type: 'gc' });
+    const kept = [];
+    const fill = async (parts) => {
+      for (let part = 0; part < parts; part += 1) {
+        kept.push(Array.from({ length: 100_000 }, (_, at) => ({ at, of: kept.length })));
+        await pause();
+      }
+    };
+    await growYoungHeapWithStore(() => fill(40));
+    await pause();
+    const meanwhile = marked;
+    for (let round = 0; round < 20 && marked === 0; round += 1) await fill(10);
+    console.log(JSON.stringify({ meanwhile, afterwards: marked > 0 }));`;
+  const words = ['--conditions=@signet/source', '--input-type=module', '--eval', program];
+  const { status, stdout, stderr } = await runProgram(process.execPath, words, { env: process.env });
+  t.is(status, 0, stderr);
+  t.deepEqual(JSON.parse(stdout), { meanwhile: 0, afterwards: true });
+});
