@@ -19,7 +19,7 @@ const valuesAStatement = 500;
 /** Every member of these domains. */
 export async function readAllMembers(db: Kysely<Schema>, domains: readonly string[]): Promise<ListedMembers> {
   const lists: MutableLists = new Map();
-  for (const batch of await batchesOf(db, domains)) {
+  for (const batch of await batchesOf(db, domains, rowsAPage)) {
     const [only] = batch;
     if (batch.length === 1 && only !== undefined) await readPages(db, only, lists);
     else collect(lists, await inOrder(db).where('domain', 'in', batch).execute());
@@ -60,8 +60,12 @@ export async function readMemberPage(
   return (await list.where('member', '>', after).limit(limit).execute()).map(memberRecord);
 }
 
-/** The domains that have members, a page in each batch; who has more than a page is alone. */
-export async function batchesOf(db: Kysely<Schema>, domains: readonly string[]): Promise<string[][]> {
+/** The domains that have members, so many in each batch; who has more is alone. */
+export async function batchesOf(
+  db: Kysely<Schema>,
+  domains: readonly string[],
+  membersABatch: number,
+): Promise<string[][]> {
   const counts = new Map<string, number>();
   for (const table of ['roles', 'groups'] as const) {
     const sums = await db
@@ -78,7 +82,7 @@ export async function batchesOf(db: Kysely<Schema>, domains: readonly string[]):
   for (const [domain, members] of counts) {
     if (members > room) {
       found.push([]);
-      room = rowsAPage;
+      room = membersABatch;
     }
     found.at(-1)?.push(domain);
     room -= members;

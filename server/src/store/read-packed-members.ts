@@ -3,7 +3,10 @@ import { type Kysely, PostgresAdapter, type RawBuilder, type Selectable, type Sq
 import { memberColumns } from '../model/packed-members.ts';
 import type { PackedMembers } from '../model/snapshot-source.ts';
 import type { MembersTable, Schema } from './database-schema.ts';
-import { batchesOf, isPlain, rowsAPage } from './read-members.ts';
+import { batchesOf, isPlain } from './read-members.ts';
+
+/** They take half the time of as many rows. */
+const packedAPage = 8000;
 
 /** Every member of these domains, by domain: the database makes few texts of a page, instead of a row of each member. */
 export async function readPackedMembers(
@@ -16,7 +19,7 @@ export async function readPackedMembers(
     if (parts === undefined) found.set(domain, [packed]);
     else parts.push(packed);
   };
-  for (const batch of await batchesOf(db, domains)) {
+  for (const batch of await batchesOf(db, domains, packedAPage)) {
     const [only] = batch;
     const isLarge = batch.length === 1 && only !== undefined;
     const rows = isLarge ? await packPages(db, only) : await pack(db, sql<SqlBool>`domain in (${sql.join(batch)})`);
@@ -36,7 +39,7 @@ async function packPages(db: Kysely<Schema>, domain: string): Promise<PackedRow[
     const rest = after === undefined ? sql<SqlBool>`1 = 1` : isPlace(after, '>');
     const last: Place | undefined = await inOrder
       .where(rest)
-      .offset(rowsAPage - 1)
+      .offset(packedAPage - 1)
       .executeTakeFirst();
     const page = last === undefined ? rest : sql<SqlBool>`${rest} and ${isPlace(last, '<=')}`;
     found.push(...(await pack(db, sql<SqlBool>`domain = ${domain} and ${page}`)));
