@@ -1,17 +1,14 @@
 import type { DomainName, RoleName } from '@signet/policy-engine/names';
 import { unpackLists } from '../model/packed-members.ts';
 import type { PackedDomain, PackedMembers } from '../model/snapshot-source.ts';
-import { runAtOnce, type Steps } from '../steps/steps.ts';
+import { runAtOnce, type Steps, sliceLength } from '../steps/steps.ts';
 import { addAll, MembersBuilder } from './compile-members.ts';
 import type { DomainMembers } from './domain-members.ts';
 
-/** So many are arranged in two milliseconds or three: a request can do that. */
-const fewMembers = 4000;
-
-/** The members of a stored domain: arranged at once where they are many, else when somebody first asks for one of them. Pure. */
+/** The members of a stored domain: arranged at once where they are more than a slice, else when somebody first asks for one of them. Pure. */
 export function* packedMembersInSteps({ name, members }: PackedDomain): Steps<DomainMembers> {
   const count = members.reduce((sum, part) => sum + part.count, 0);
-  return count > fewMembers ? yield* arrangeInSteps(name, members) : new PackedDomainMembers(name, members);
+  return count > sliceLength ? yield* arrangeInSteps(name, members) : new PackedDomainMembers(name, members);
 }
 
 function* arrangeInSteps(domain: DomainName, packed: readonly PackedMembers[]): Steps<DomainMembers> {

@@ -185,8 +185,8 @@ test('members in great numbers, and few, are loaded as they are compiled', async
     }));
   await store.change({ actor: 'test' }, async (change) => {
     for (const [name, count] of [
-      ['a', 4500],
-      ['b', 4000],
+      ['a', 9000],
+      ['b', 990],
       ['c', 3],
     ] as const) {
       await saveDomain(
