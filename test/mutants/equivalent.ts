@@ -113,8 +113,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'server/src/x509/der-reader.ts',
-    from: "if (first === undefined || at >= end) throw new DerError('the input ends inside a length');",
-    to: "if (false || at >= end) throw new DerError('the input ends inside a length');",
+    from: "if (first === undefined || at + 1 >= end) throw new DerError('the input ends inside a length');",
+    to: "if (false || at + 1 >= end) throw new DerError('the input ends inside a length');",
     reason: 'no element ends behind the last octet; the condition tells the compiler so',
   },
   {

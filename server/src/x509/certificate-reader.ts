@@ -37,7 +37,7 @@ function readExtensions(list: DerReader): ReadonlyMap<string, ReadExtension> {
   const extensions = new Map<string, ReadExtension>();
   while (!list.done) {
     const extension = list.enter(tags.sequence, 'an extension');
-    const type = extension.element(tags.oid, 'the extension type').toString('hex');
+    const type = extension.oid('the extension type');
     const critical = extension.next(tags.boolean) && extension.content(tags.boolean, 'the critical flag')[0] === 0xff;
     const value = extension.content(tags.octetString, 'the extension value');
     extension.finish('an extension');

@@ -49,7 +49,7 @@ function numberIn(extensions: DerReader): bigint {
   let number = 0n;
   while (!extensions.done) {
     const extension = extensions.enter(tags.sequence, 'an extension');
-    const type = extension.element(tags.oid, 'the extension type').toString('hex');
+    const type = extension.oid('the extension type');
     if (extension.next(tags.boolean)) extension.content(tags.boolean, 'the critical flag');
     const value = extension.content(tags.octetString, 'the extension value');
     extension.finish('an extension');

@@ -50,7 +50,7 @@ function readExtensions(extensions: DerReader): readonly AltName[] | undefined {
   let altNames: readonly AltName[] | undefined;
   while (!extensions.done) {
     const extension = extensions.enter(tags.sequence, 'an extension');
-    const type = extension.element(tags.oid, 'the extension type').toString('hex');
+    const type = extension.oid('the extension type');
     if (seen.has(type)) throw new DerError('an extension is asked for twice');
     seen.add(type);
     if (extension.next(tags.boolean)) extension.content(tags.boolean, 'the critical flag');
@@ -66,7 +66,7 @@ function readAttributes(attributes: DerReader): readonly AltName[] {
   let asked = false;
   while (!attributes.done) {
     const attribute = attributes.enter(tags.sequence, 'an attribute');
-    const type = attribute.element(tags.oid, 'the attribute type').toString('hex');
+    const type = attribute.oid('the attribute type');
     const values = attribute.enter(tags.set, 'the attribute values');
     attribute.finish('an attribute');
     if (type !== oids.extensionRequest.hex) continue;

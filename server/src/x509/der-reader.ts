@@ -14,35 +14,45 @@ export class DerError extends Error {
 const maxDepth = 16;
 
 interface Header {
-  readonly tag: number;
-  readonly content: number;
-  readonly end: number;
+  tag: number;
+  content: number;
+  end: number;
 }
 
-function readLength(bytes: Uint8Array, at: number, end: number): { length: number; next: number } {
-  const first = bytes[at];
-  if (first === undefined || at >= end) throw new DerError('the input ends inside a length');
-  if (first < 0x80) return { length: first, next: at + 1 };
-  const count = first & 0x7f;
-  if (count === 0) throw new DerError('indefinite lengths are not DER');
-  if (count > 3) throw new DerError('a length is too large');
+/** The one that was read last: a message has more headers than anything else, and none is needed after the next. */
+const header: Header = { tag: 0, content: 0, end: 0 };
+
+/** Reads the header at `at`. It is the same object each time: what is needed after the next header is copied. */
+function readHeader(bytes: Uint8Array, at: number, end: number): Readonly<Header> {
+  const tag = bytes[at];
+  if (tag === undefined) throw new DerError('the input ends where an element should begin');
+  if ((tag & 0x1f) === 0x1f) throw new DerError('high tag numbers are not used here');
+  const first = bytes[at + 1];
+  if (first === undefined || at + 1 >= end) throw new DerError('the input ends inside a length');
+  const octets = first < 0x80 ? 0 : first & 0x7f;
+  const length = first < 0x80 ? first : readLongLength(bytes, { at: at + 2, end, octets });
+  const content = at + 2 + octets;
+  if (length > end - content) throw new DerError('an element is longer than the input');
+  header.tag = tag;
+  header.content = content;
+  header.end = content + length;
+  return header;
+}
+
+function readLongLength(
+  bytes: Uint8Array,
+  { at, end, octets }: { readonly at: number; readonly end: number; readonly octets: number },
+): number {
+  if (octets === 0) throw new DerError('indefinite lengths are not DER');
+  if (octets > 3) throw new DerError('a length is too large');
   let length = 0;
-  for (let i = 1; i <= count; i += 1) {
+  for (let i = 0; i < octets; i += 1) {
     const octet = at + i < end ? bytes[at + i] : undefined;
     if (octet === undefined) throw new DerError('the input ends inside a length');
     length = length * 256 + octet;
   }
-  if (length < 0x80 || length < 2 ** (8 * (count - 1))) throw new DerError('a length is not in its shortest form');
-  return { length, next: at + 1 + count };
-}
-
-function readHeader(bytes: Uint8Array, at: number, end: number): Header {
-  const tag = bytes[at];
-  if (tag === undefined) throw new DerError('the input ends where an element should begin');
-  if ((tag & 0x1f) === 0x1f) throw new DerError('high tag numbers are not used here');
-  const { length, next } = readLength(bytes, at + 1, end);
-  if (length > end - next) throw new DerError('an element is longer than the input');
-  return { tag, content: next, end: next + length };
+  if (length < 0x80 || length < 2 ** (8 * (octets - 1))) throw new DerError('a length is not in its shortest form');
+  return length;
 }
 
 /** Reads the elements of one constructed element (or of a whole message) in their order. */
@@ -69,34 +79,35 @@ export class DerReader {
 
   /** Enters the next element, which must have this tag, and answers a reader of its content. */
   enter(tag: number, what: string): DerReader {
-    const header = this.#take(tag, what);
-    return new DerReader(this.#bytes, header.content, header.end);
+    const { content, end } = this.#take(tag, what);
+    return new DerReader(this.#bytes, content, end);
   }
 
   /** The content of the next element, which must have this tag. A view, not a copy. */
   content(tag: number, what: string): Buffer {
-    const header = this.#take(tag, what);
-    return this.#bytes.subarray(header.content, header.end);
+    const { content, end } = this.#take(tag, what);
+    return this.#bytes.subarray(content, end);
   }
 
   /** The next element as it stands, tag and length included. A view, not a copy. */
   element(tag: number, what: string): Buffer {
     const start = this.#at;
-    const header = this.#take(tag, what);
-    return this.#bytes.subarray(start, header.end);
+    return this.#bytes.subarray(start, this.#take(tag, what).end);
+  }
+
+  /** The next element, an OBJECT IDENTIFIER, in hexadecimal, tag and length included. */
+  oid(what: string): string {
+    const start = this.#at;
+    return this.#bytes.toString('hex', start, this.#take(tags.oid, what).end);
   }
 
   /** The next element, whatever it is. */
   any(what: string): { readonly tag: number; readonly content: Buffer; readonly element: Buffer } {
     if (this.done) throw new DerError(`${what} is missing`);
     const start = this.#at;
-    const header = readHeader(this.#bytes, start, this.#end);
-    this.#at = header.end;
-    return {
-      tag: header.tag,
-      content: this.#bytes.subarray(header.content, header.end),
-      element: this.#bytes.subarray(start, header.end),
-    };
+    const { tag, content, end } = readHeader(this.#bytes, start, this.#end);
+    this.#at = end;
+    return { tag, content: this.#bytes.subarray(content, end), element: this.#bytes.subarray(start, end) };
   }
 
   /** The bits of a BIT STRING of whole octets. */
@@ -124,12 +135,12 @@ export class DerReader {
     if (!this.done) throw new DerError(`${what} has more in it than it should`);
   }
 
-  #take(tag: number, what: string): Header {
+  #take(tag: number, what: string): Readonly<Header> {
     if (this.#at >= this.#end) throw new DerError(`${what} is missing`);
-    const header = readHeader(this.#bytes, this.#at, this.#end);
-    if (header.tag !== tag) throw new DerError(`${what} has the wrong type`);
-    this.#at = header.end;
-    return header;
+    const taken = readHeader(this.#bytes, this.#at, this.#end);
+    if (taken.tag !== tag) throw new DerError(`${what} has the wrong type`);
+    this.#at = taken.end;
+    return taken;
   }
 }
 
@@ -139,14 +150,14 @@ export function checkDer(bytes: Buffer): void {
   let at = 0;
   let end = bytes.length;
   do {
-    const header = readHeader(bytes, at, end);
-    if ((header.tag & 0x20) !== 0 && header.end > header.content) {
+    const element = readHeader(bytes, at, end);
+    if ((element.tag & 0x20) !== 0 && element.end > element.content) {
       if (ends.length >= maxDepth) throw new DerError('elements are nested too deeply');
       ends.push(end);
-      at = header.content;
-      end = header.end;
+      at = element.content;
+      end = element.end;
     } else {
-      at = header.end;
+      at = element.end;
     }
     if (ends.length === 0) break;
     while (at === end && ends.length > 0) end = ends.pop() ?? bytes.length;

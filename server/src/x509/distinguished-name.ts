@@ -47,7 +47,7 @@ function readRelativeName(element: Buffer): RelativeName {
   const relative = new DerReader(element).enter(tags.set, 'a relative name');
   const pair = relative.enter(tags.sequence, 'a name attribute');
   relative.finish('a relative name');
-  const type = pair.element(tags.oid, 'the attribute type').toString('hex');
+  const type = pair.oid('the attribute type');
   const { tag, content } = pair.any('the attribute value');
   pair.finish('a name attribute');
   const attribute = attributes.get(type);

@@ -31,7 +31,7 @@ function extendedUsages(certificate: ReadCertificate): readonly string[] {
   const value = extensionValue(certificate, oids.extendedKeyUsage.hex, false, 'extended key usage');
   const reader = new DerReader(value).enter(tags.sequence, 'the extended key usages');
   const found: string[] = [];
-  while (!reader.done) found.push(reader.element(tags.oid, 'an extended key usage').toString('hex'));
+  while (!reader.done) found.push(reader.oid('an extended key usage'));
   return found;
 }
 

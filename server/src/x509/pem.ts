@@ -1,6 +1,7 @@
-import { runAtOnce, type Steps } from '../steps/steps.ts';
+import type { Steps } from '../steps/steps.ts';
 
-/** Octets of a line of 64 characters in base64. */
+/** Characters of a line, and the octets that they stand for in base64. */
+const lineLength = 64;
 const lineOctets = 48;
 
 /** Lines between two yields: some tenths of a millisecond. */
@@ -8,7 +9,7 @@ const linesAtOnce = 1000;
 
 /** A DER message in PEM form (RFC 7468), lines of 64 characters, with a final line end. */
 export function toPem(label: string, der: Buffer): string {
-  return runAtOnce(pemInSteps(label, der));
+  return pemOf(label, linesOf(der));
 }
 
 /** The same in slices: a revocation list has megabytes. */
@@ -18,13 +19,16 @@ export function* pemInSteps(label: string, der: Buffer): Steps<string> {
     parts.push(linesOf(der.subarray(at, at + linesAtOnce * lineOctets)));
     yield;
   }
-  return `-----BEGIN ${label}-----\n${parts.join('')}-----END ${label}-----\n`;
+  return pemOf(label, parts.join(''));
+}
+
+function pemOf(label: string, lines: string): string {
+  return `-----BEGIN ${label}-----\n${lines}-----END ${label}-----\n`;
 }
 
 function linesOf(octets: Buffer): string {
+  const text = octets.toString('base64');
   let lines = '';
-  for (let at = 0; at < octets.length; at += lineOctets) {
-    lines += `${octets.toString('base64', at, at + lineOctets)}\n`;
-  }
+  for (let at = 0; at < text.length; at += lineLength) lines += `${text.slice(at, at + lineLength)}\n`;
   return lines;
 }

@@ -22,7 +22,7 @@ const signatureAlgorithms = new Map<string, SignatureAlgorithm>([
 /** Reads an AlgorithmIdentifier of a signature: ECDSA or RSA PKCS #1 with SHA-2, or Ed25519; undefined for another one. Throws `DerError`. */
 export function readSignatureAlgorithm(reader: DerReader): SignatureAlgorithm | undefined {
   const identifier = reader.enter(tags.sequence, 'the signature algorithm');
-  const found = signatureAlgorithms.get(identifier.element(tags.oid, 'the signature algorithm').toString('hex'));
+  const found = signatureAlgorithms.get(identifier.oid('the signature algorithm'));
   if (found === undefined) return undefined;
   if (found.family === 'rsa' && !identifier.done) identifier.content(tags.null, 'the signature parameters');
   identifier.finish('the signature algorithm');

@@ -27,7 +27,7 @@ function refuse(message: string): never {
 
 function curveOf(algorithm: DerReader): 'P-256' | 'P-384' {
   if (!algorithm.next(tags.oid)) refuse('a curve must be named, its parameters are not accepted');
-  const curve = algorithm.element(tags.oid, 'the curve').toString('hex');
+  const curve = algorithm.oid('the curve');
   if (curve === oids.prime256v1.hex) return 'P-256';
   if (curve === oids.secp384r1.hex) return 'P-384';
   return refuse('the curve must be P-256 or P-384');
@@ -56,7 +56,7 @@ function parseKind(reader: DerReader): { readonly kind: KeyKind; readonly bits: 
   const info = reader.enter(tags.sequence, 'the public key');
   reader.finish('the public key');
   const algorithm = info.enter(tags.sequence, 'the key algorithm');
-  const name = algorithm.element(tags.oid, 'the key algorithm').toString('hex');
+  const name = algorithm.oid('the key algorithm');
   const ec = name === oids.ecPublicKey.hex ? curveOf(algorithm) : undefined;
   if (name === oids.rsaEncryption.hex && !algorithm.done) algorithm.content(tags.null, 'the key parameters');
   algorithm.finish('the key algorithm');
@@ -101,5 +101,5 @@ export function keyBits(spki: Buffer): Buffer {
 
 /** 160 bits of SHA-256 over the bits of a key (RFC 7093 §2 method 1). */
 export function keyIdentifierOf(bits: Buffer): Buffer {
-  return hash('sha256', bits, 'buffer').subarray(0, 20);
+  return Buffer.from(hash('sha256', bits, 'hex').slice(0, 40), 'hex');
 }
