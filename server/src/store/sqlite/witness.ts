@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { closeSync, fdatasyncSync, fstatSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { createFileSync, replaceFileSync } from '@signet/policy-engine/internal/files';
 import { z } from 'zod';
@@ -27,6 +27,8 @@ export type WitnessState = 'missing' | 'unreadable' | Position;
 const places = 16;
 /** A disk writes no less than this at once: what happens to one place happens to no other. */
 const placeBytes = 4096;
+/** What a place holds behind its line. */
+const blank = Buffer.alloc(placeBytes, '\n');
 
 const positionSchema = z.object({ epoch: z.int(), sequence: z.int(), head: z.string() });
 
@@ -77,6 +79,8 @@ function formatWitness(position: Position): Buffer {
 /** Writes the witness of a store that is open for changes. */
 export class WitnessWriter {
   readonly #storeFile: string;
+  /** The place that was read last. */
+  readonly #said = Buffer.alloc(placeBytes);
   #descriptor: number;
 
   /** The witness must exist. */
@@ -88,9 +92,8 @@ export class WitnessWriter {
   /** On the disk when this returns. Throws errors of the system. */
   write(position: Position): void {
     const at = (position.sequence % places) * placeBytes;
-    const said = Buffer.alloc(placeBytes);
-    const read = readSync(this.#descriptor, said, 0, placeBytes, at);
-    const later = parsePlace(said.subarray(0, read));
+    const read = readSync(this.#descriptor, this.#said, 0, placeBytes, at);
+    const later = parsePlace(this.#said.subarray(0, read));
     if (later === undefined || isFurther(position, later)) {
       writeSync(this.#descriptor, formatPlace(position), 0, placeBytes, at);
     }
@@ -120,19 +123,21 @@ export class WitnessWriter {
 }
 
 /** One line that a person can read, with its own checksum, and empty lines up to the size of a place. */
-function formatPlace(position: Position): Buffer {
-  const said = JSON.stringify(positionSchema.parse(position));
-  const bytes = Buffer.alloc(placeBytes, '\n');
+function formatPlace({ epoch, sequence, head }: Position): Buffer {
+  const said = JSON.stringify({ epoch, sequence, head });
+  const bytes = Buffer.from(blank);
   bytes.write(`${said} ${checksum(said)}`, 'latin1');
   return bytes;
 }
 
 function parsePlace(bytes: Buffer): Position | undefined {
-  const [, said = '', sum] = /^(\{.*\}) ([0-9a-f]{64})\n+$/.exec(bytes.toString('latin1')) ?? [];
-  if (bytes.length !== placeBytes || sum !== checksum(said)) return undefined;
+  const end = bytes.indexOf('\n');
+  if (bytes.length !== placeBytes || end < 0 || bytes.compare(blank, end, placeBytes, end) !== 0) return undefined;
+  const [, said = '', sum] = /^(\{.*\}) ([0-9a-f]{64})$/.exec(bytes.toString('latin1', 0, end)) ?? [];
+  if (sum !== checksum(said)) return undefined;
   return positionSchema.parse(JSON.parse(said));
 }
 
 function checksum(said: string): string {
-  return createHash('sha256').update(`signet witness\0${said}`).digest('hex');
+  return hash('sha256', `signet witness\0${said}`, 'hex');
 }
