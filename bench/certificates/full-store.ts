@@ -4,7 +4,7 @@ import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import type { Store } from '@signet/server/model/store';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
-import { serialFrom } from '@signet/server/x509/build-certificate';
+import { serialFrom, serialRandomOctets } from '@signet/server/x509/build-certificate';
 import { formatSpread, markdownTable } from '../measure/report.ts';
 import { ratioOf, type Spread } from '../measure/statistics.ts';
 
@@ -22,7 +22,7 @@ const keyOf = (index: number) => ({ ...service, instanceId: parsePathElement(`i-
 /** The rows of a certificate without the certificate: what the store has to do with it. */
 async function give(store: Store, index: number) {
   const at = epochSeconds(systemClock);
-  const serial = serialFrom(at, randomBytes(12)).toString('hex');
+  const serial = serialFrom(systemClock.now() / 1000, randomBytes(serialRandomOctets)).toString('hex');
   const times = { notBefore: at - 3600, notAfter: at + 86_400 };
   const row = { serial, issuer: '3a'.repeat(20), kind: 'instance', subject: 'media.player', holder } as const;
   await store.certificates.intend({ ...row, ...keyOf(index), ...times }, at);

@@ -63,7 +63,7 @@ export async function signOrder(deps: IssueDeps, order: CertificateOrder): Promi
   const profile: CertificateProfile = { kind: order.kind, commonName, subject, altNames, usage: order.usage, ...life };
   const fault = constraintFault(order.names, issuer.nameConstraints);
   if (fault !== undefined) throw new InvalidRequestError(fault);
-  const serialOctets = serialFrom(now, deps.randomBytes(serialRandomOctets));
+  const serialOctets = serialFrom(deps.clock.now() / 1000, deps.randomBytes(serialRandomOctets));
   const serial = serialOctets.toString('hex');
   const { kind, holder, provider, instanceId, vouchedKey } = order;
   const whose = { subject: commonName, holder, provider, instanceId, vouchedKey };

@@ -2,7 +2,12 @@ import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
-import { buildTbsCertificate, serialFrom, signCertificate } from '@signet/server/x509/build-certificate';
+import {
+  buildTbsCertificate,
+  serialFrom,
+  serialRandomOctets,
+  signCertificate,
+} from '@signet/server/x509/build-certificate';
 import type { CertificateProfile } from '@signet/server/x509/certificate-profile';
 import { certificateToPem, readCertificate } from '@signet/server/x509/certificate-reader';
 import { buildCrl, crlToPem } from '@signet/server/x509/crl';
@@ -73,7 +78,7 @@ for (const kind of ['P-256', 'P-384', 'rsa'] satisfies AuthorityKind[]) {
     );
     t.is(
       text.output,
-      `serial=6B49D200FF00112233445566778899AA
+      `serial=6B49D2000000FF001122334455667788
 subject=CN = catalog.api
 X509v3 Basic Constraints: critical
     CA:FALSE
@@ -236,11 +241,22 @@ test('an issuer with the key of another, with a chain out of order or with a lea
 });
 
 test('serial numbers are of one length, positive, and later ones are greater, but for once in 34 years', (t) => {
-  const random = Buffer.alloc(12, 0xff);
+  const random = Buffer.alloc(serialRandomOctets, 0xff);
   const at = (seconds: number) => serialFrom(seconds, random).toString('hex');
-  const times = [0, 1, 1_700_000_000, 2_147_483_647, 2_147_483_648, 4_000_000_000];
+  const times = [
+    0, 1, 1_700_000_000, 1_700_000_000.001, 1_700_000_000.999, 2_147_483_647, 2_147_483_648, 4_000_000_000,
+  ];
   t.deepEqual(
     times.map(at),
-    ['40000000', '40000001', '6553f100', '7fffffff', '40000000', '6e6b2800'].map((time) => time + 'ff'.repeat(12)),
+    [
+      '400000000000',
+      '400000010000',
+      '6553f1000000',
+      '6553f1000041',
+      '6553f100ffbe',
+      '7fffffff0000',
+      '400000000000',
+      '6e6b28000000',
+    ].map((time) => time + 'ff'.repeat(10)),
   );
 });
