@@ -7,7 +7,7 @@ import { createAuthorities } from '@signet/server/x509/certificate-authority';
 import { parseCertificateRequest } from '@signet/server/x509/csr';
 import type { IssueDeps } from '@signet/server/x509/issue-certificate';
 import { issuerFromPem } from '@signet/server/x509/issuer-files';
-import { parseSubjectKey } from '@signet/server/x509/subject-key';
+import { loadSubjectKey } from '@signet/server/x509/subject-key';
 import type { Figure, PartContext, PartReport } from '../measure/figure.ts';
 import { formatNumber, formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { ratioOf, type Spread, spreadOf } from '../measure/statistics.ts';
@@ -94,7 +94,7 @@ export async function certificatesPart({ folder, quick }: PartContext): Promise<
     { name: 'least work', run: leastWork(pem, issuer.privateKey, loadDer), width: 16 },
     {
       name: 'least work, the key read as Signet reads it',
-      run: leastWork(pem, issuer.privateKey, parseSubjectKey),
+      run: leastWork(pem, issuer.privateKey, (spki) => loadSubjectKey({ spki })),
       width: 16,
     },
     { name: 'a certificate', run: () => issue(unrecorded, pem), width: 16 },

@@ -13,6 +13,7 @@ import { type CertificateRequest, parseCertificateRequest } from '../x509/csr.ts
 import { grantServiceNames } from '../x509/csr-rules.ts';
 import { carriesInstanceId } from '../x509/instance-id.ts';
 import { type SignedCertificate, signOrder } from '../x509/issue-certificate.ts';
+import { loadSubjectKey } from '../x509/subject-key.ts';
 import { addressFault, asOf, findTenant } from './attest-instance.ts';
 import type { Caller } from './caller.ts';
 import { type InstanceDeps, presentedChain } from './instance-deps.ts';
@@ -80,7 +81,7 @@ function requireKnownKey(
   if (registered === undefined) {
     throw new InvalidRequestError(`service \`${asked.service}\` has no public key \`${asked.keyId}\``);
   }
-  if (registeredKey(registered)?.equals(request.subjectKey.key) !== true) {
+  if (registeredKey(registered)?.equals(loadSubjectKey(request.subjectKey)) !== true) {
     throw new InvalidRequestError(`csr public key must be the registered key \`${asked.keyId}\``);
   }
 }
@@ -97,7 +98,7 @@ function vouchingKey(
   { row }: Asking,
 ): KeyId | undefined {
   if (asked.keyId !== undefined) return asked.keyId;
-  const { key } = request.subjectKey;
+  const key = loadSubjectKey(request.subjectKey);
   if (row?.vouchedKey === undefined)
     return [...service.publicKeys].find(([, pem]) => registeredKey(pem)?.equals(key) === true)?.[0];
   const vouching = service.publicKeys.get(row.vouchedKey);

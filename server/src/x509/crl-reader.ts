@@ -60,8 +60,11 @@ function numberIn(extensions: DerReader): bigint {
 }
 
 /** Whether a list is one of this authority: by its name, and signed with its key. */
-export function isCrlOf(crl: ReadCrl, authority: { readonly name: Buffer; readonly publicKey: KeyObject }): boolean {
-  return crl.issuer.equals(authority.name) && isSignedBy(authority.publicKey, crl.algorithm, crl);
+export function isCrlOf(
+  crl: ReadCrl,
+  { name, publicKey: key }: { readonly name: Buffer; readonly publicKey: KeyObject },
+): boolean {
+  return crl.issuer.equals(name) && isSignedBy({ family: key.asymmetricKeyType, key }, crl.algorithm, crl);
 }
 
 /** Each entry of a list as it stands, and the serial number that it is about, lower-case hexadecimal. Throws `DerError`. */

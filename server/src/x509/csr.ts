@@ -5,7 +5,7 @@ import { type RelativeName, readName } from './distinguished-name.ts';
 import { oids } from './oids.ts';
 import { isSignedBy, readSignatureAlgorithm, type SignatureAlgorithm } from './signature-algorithm.ts';
 import { type AltName, readAltNames } from './subject-alt-names.ts';
-import { parseSubjectKey, type SubjectKey } from './subject-key.ts';
+import { type KeyKind, loadSubjectKey, parseSubjectKey, type SubjectKey, subjectKeyPem } from './subject-key.ts';
 
 /** What a certificate request asks for. Its signature was verified: the sender holds the private key. */
 export interface CertificateRequest {
@@ -18,6 +18,13 @@ export interface CertificateRequest {
 
 /** The longest request in PEM characters: RSA of 8192 bits with the names that we allow stays below a quarter of it. */
 const maxPemLength = 32_768;
+
+const keyFamilies: Readonly<Record<KeyKind, SignatureAlgorithm['family']>> = {
+  'P-256': 'ec',
+  'P-384': 'ec',
+  rsa: 'rsa',
+  ed25519: 'ed25519',
+};
 
 const begin = '-----BEGIN ';
 const pemGrammar =
@@ -103,7 +110,10 @@ function readRequest(der: Buffer): CertificateRequest {
   info.finish('the request information');
   const commonName = commonNameOf(subject);
   const subjectKey = parseSubjectKey(spki);
-  if (!isSignedBy(subjectKey.key, algorithm, { signed, signature })) {
+  // Not loaded before: an object for a key costs more than it, and stays until garbage is collected.
+  const key = { family: keyFamilies[subjectKey.kind], key: subjectKeyPem(subjectKey) };
+  if (!isSignedBy(key, algorithm, { signed, signature })) {
+    loadSubjectKey(subjectKey); // throws for what is no key at all
     throw new InvalidRequestError('csr signature was not made with the key that the request holds');
   }
   return { subject, commonName, altNames, subjectKey };

@@ -29,14 +29,20 @@ export function readSignatureAlgorithm(reader: DerReader): SignatureAlgorithm | 
   return found;
 }
 
+/** A public key, loaded or in PEM form, and its family. */
+interface VerificationKey {
+  readonly family: string | undefined;
+  readonly key: KeyObject | string;
+}
+
 /** Whether a signature over a message was made with the private half of a key. */
 export function isSignedBy(
-  key: KeyObject,
+  { family, key }: VerificationKey,
   algorithm: SignatureAlgorithm,
   { signed, signature }: { readonly signed: Buffer; readonly signature: Buffer },
 ): boolean {
   try {
-    return key.asymmetricKeyType === algorithm.family && verify(algorithm.digest, signed, key, signature);
+    return family === algorithm.family && verify(algorithm.digest, signed, key, signature);
   } catch {
     return false;
   }

@@ -14,7 +14,6 @@ export interface SubjectKey {
   readonly spki: Buffer;
   /** 160 bits of SHA-256 over the key's bits (RFC 7093 §2 method 1). */
   readonly keyIdentifier: Buffer;
-  readonly key: KeyObject;
 }
 
 const minRsaBits = 2048;
@@ -74,10 +73,15 @@ function parseKind(reader: DerReader): { readonly kind: KeyKind; readonly bits: 
   return refuse('the key must be P-256, P-384, RSA or Ed25519');
 }
 
-/* As text, for an object is first tried as a key of several kinds, each with an exception: that costs more than the key itself. */
-function loadKey(spki: Buffer): KeyObject {
+/** As text: octets are first tried as a key of several kinds, each with an exception, and that costs more than the key itself. */
+export function subjectKeyPem({ spki }: Pick<SubjectKey, 'spki'>): string {
+  return toPem('PUBLIC KEY', spki);
+}
+
+/** Throws `InvalidRequestError` for what is of the form of a key and none, such as a point that is not on its curve. */
+export function loadSubjectKey(key: Pick<SubjectKey, 'spki'>): KeyObject {
   try {
-    return createPublicKey(toPem('PUBLIC KEY', spki));
+    return createPublicKey(subjectKeyPem(key));
   } catch (cause) {
     throw new InvalidRequestError('csr public key: it is not a valid key of its kind', { cause });
   }
@@ -85,11 +89,11 @@ function loadKey(spki: Buffer): KeyObject {
 
 /**
  * Reads a SubjectPublicKeyInfo from untrusted input: P-256, P-384, RSA of 2048 to 8192 bits, Ed25519. Kind and size are
- * checked before the key is loaded. Throws `InvalidRequestError`, or `DerError` for what is not DER.
+ * checked, and nothing that needs arithmetic: whether it is a key shows when it is used. Throws `InvalidRequestError`, or `DerError` for what is not DER.
  */
 export function parseSubjectKey(spki: Buffer): SubjectKey {
   const { kind, bits } = parseKind(new DerReader(spki));
-  return { kind, spki, keyIdentifier: keyIdentifierOf(bits), key: loadKey(spki) };
+  return { kind, spki, keyIdentifier: keyIdentifierOf(bits) };
 }
 
 /** The bits of a SubjectPublicKeyInfo that was checked before. */
