@@ -67,7 +67,8 @@ function hostNameOf(parts: InstanceNameParts, suffix: string, form: LabelForm): 
 }
 
 function withDashes(name: string): string {
-  return name.replaceAll('-', '--').replaceAll('.', '-');
+  const doubled = name.includes('-') ? name.replaceAll('-', '--') : name;
+  return doubled.includes('.') ? doubled.replaceAll('.', '-') : doubled;
 }
 
 /** The readable form where it is a label that neither looks like a hash nor like an internationalized name (RFC 5890). */

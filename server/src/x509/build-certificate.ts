@@ -40,6 +40,20 @@ export function writeDistributionPoints(addresses: readonly string[]): Buffer {
   return sequence(sequence(element(0xa0, element(0xa0, ...names))));
 }
 
+const byIssuer = new WeakMap<Issuer, Buffer>();
+
+/** The extensions that say who issued a certificate and where its revocations are: the same bytes for all of one issuer. */
+function issuerExtensions(issuer: Issuer): Buffer {
+  const known = byIssuer.get(issuer);
+  if (known !== undefined) return known;
+  const parts = [extension(oids.authorityKeyIdentifier, false, sequence(element(0x80, issuer.keyIdentifier)))];
+  const { distributionPoints: points } = issuer;
+  if (points.length > 0) parts.push(extension(oids.crlDistributionPoints, false, writeDistributionPoints(points)));
+  const made = Buffer.concat(parts);
+  byIssuer.set(issuer, made);
+  return made;
+}
+
 /** The extensions of a certificate of this profile, in their order. The first three are the same bytes every time. */
 function extensionsOf(profile: CertificateProfile, subjectKey: SubjectKey, issuer: Issuer): Buffer {
   const parts = [
@@ -47,10 +61,8 @@ function extensionsOf(profile: CertificateProfile, subjectKey: SubjectKey, issue
     keyUsages[subjectKey.kind],
     extendedKeyUsages[profile.usage],
     extension(oids.subjectKeyIdentifier, false, octetString(subjectKey.keyIdentifier)),
-    extension(oids.authorityKeyIdentifier, false, sequence(element(0x80, issuer.keyIdentifier))),
+    issuerExtensions(issuer),
   ];
-  const { distributionPoints: points } = issuer;
-  if (points.length > 0) parts.push(extension(oids.crlDistributionPoints, false, writeDistributionPoints(points)));
   if (profile.altNames.length > 0) parts.push(extension(oids.subjectAltName, false, writeAltNames(profile.altNames)));
   return sequence(...parts);
 }

@@ -102,12 +102,11 @@ export class DerReader {
   }
 
   /** The next element, whatever it is. */
-  any(what: string): { readonly tag: number; readonly content: Buffer; readonly element: Buffer } {
+  any(what: string): { readonly tag: number; readonly content: Buffer } {
     if (this.done) throw new DerError(`${what} is missing`);
-    const start = this.#at;
-    const { tag, content, end } = readHeader(this.#bytes, start, this.#end);
+    const { tag, content, end } = readHeader(this.#bytes, this.#at, this.#end);
     this.#at = end;
-    return { tag, content: this.#bytes.subarray(content, end), element: this.#bytes.subarray(start, end) };
+    return { tag, content: this.#bytes.subarray(content, end) };
   }
 
   /** The bits of a BIT STRING of whole octets. */

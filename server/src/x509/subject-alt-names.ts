@@ -15,11 +15,12 @@ const contextTags = { email: 0x81, dns: 0x82, uri: 0x86, ip: 0x87 } as const;
 export const maxAltNames = 64;
 const maxAltNameLength = 2048;
 
+const printableGrammar = /^[!-~]+$/;
+
 function printable(content: Buffer): string {
-  for (const octet of content) {
-    if (octet < 0x21 || octet > 0x7e) throw new DerError('an alternative name holds a character that no name has');
-  }
-  return content.toString('latin1');
+  const text = content.toString('latin1');
+  if (!printableGrammar.test(text)) throw new DerError('an alternative name holds a character that no name has');
+  return text;
 }
 
 function altName(tag: number, content: Buffer): AltName {
