@@ -55,20 +55,26 @@ export interface SignedCertificate {
 export async function signOrder(deps: IssueDeps, order: CertificateOrder): Promise<SignedCertificate> {
   const now = epochSeconds(deps.clock);
   const issuer = deps.issuers.signing(now);
-  const life = certificateLifetime(
-    { ...order, issuerNotBefore: issuer.notBefore, issuerNotAfter: issuer.notAfter },
+  const { kind, usage, requestedSeconds, defaultSeconds, maxSeconds } = order;
+  const { notBefore, notAfter } = certificateLifetime(
+    {
+      requestedSeconds,
+      defaultSeconds,
+      maxSeconds,
+      issuerNotBefore: issuer.notBefore,
+      issuerNotAfter: issuer.notAfter,
+    },
     now,
   );
   const { commonName, subject, altNames } = order.names;
-  const profile: CertificateProfile = { kind: order.kind, commonName, subject, altNames, usage: order.usage, ...life };
+  const profile: CertificateProfile = { kind, commonName, subject, altNames, usage, notBefore, notAfter };
   const fault = constraintFault(order.names, issuer.nameConstraints);
   if (fault !== undefined) throw new InvalidRequestError(fault);
   const serialOctets = serialFrom(deps.clock.now() / 1000, deps.randomBytes(serialRandomOctets));
   const serial = serialOctets.toString('hex');
-  const { kind, holder, provider, instanceId, vouchedKey } = order;
+  const { holder, provider, instanceId, vouchedKey } = order;
   const whose = { subject: commonName, holder, provider, instanceId, vouchedKey };
-  const row = { serial, issuer: issuer.id, kind, ...whose, ...life };
-  await deps.certificates.intend(row, now);
+  await deps.certificates.intend({ ...whose, serial, issuer: issuer.id, kind, notBefore, notAfter }, now);
 
   const der = signCertificate(buildTbsCertificate(profile, order.subjectKey, issuer, serialOctets), issuer);
   inspectCertificate(der, { profile, subjectKey: order.subjectKey, issuer, serial });
