@@ -54,12 +54,9 @@ function grantSubject(request: CertificateRequest, commonName: string, rules: Na
 }
 
 function refuseDuplicates(names: readonly AltName[]): void {
-  const seen = new Set<string>();
-  for (const { kind, value } of names) {
-    const key = `${kind}:${value}`;
-    if (seen.has(key)) refuse(`asks for the ${kind} name \`${value}\` twice`);
-    seen.add(key);
-  }
+  const isSame = (one: AltName, other: AltName) => one.kind === other.kind && one.value === other.value;
+  const twice = names.find((name, at) => names.findIndex((other) => isSame(name, other)) < at);
+  if (twice !== undefined) refuse(`asks for the ${twice.kind} name \`${twice.value}\` twice`);
 }
 
 /** What the caller may hold beside the names that follow from who it is. */
