@@ -68,7 +68,7 @@ export class ExactNames {
     let at = this.#heads[hash & (this.#heads.length - 1)] ?? none;
     for (let left = crowd; left > 0; left -= 1) {
       if (at < 0) return 'none';
-      if (this.#hashes[at] === hash && this.#isNamed(at, resource))
+      if (this.#hashes[at] === hash && this.#table.isNamed(at, resource))
         return this.#groups[at] ?? this.#groupAt(at, resource);
       at = this.#earlier[at] ?? none;
     }
