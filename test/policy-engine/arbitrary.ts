@@ -7,7 +7,11 @@ import { conditionValues } from '#support/condition-values';
 const name = fc.string({ unit: fc.constantFrom('a', 'b', '.'), minLength: 1, maxLength: 6 });
 const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '.', 'A', '*', '?'), minLength: 1, maxLength: 5 });
 const withCapitals = fc.string({ unit: fc.constantFrom('a', 'b', '.', 'A', 'B'), minLength: 1, maxLength: 6 });
-const mostlyNames = fc.oneof({ weight: 2, arbitrary: name }, { weight: 3, arbitrary: pattern });
+const mostlyNames = fc.oneof(
+  { weight: 8, arbitrary: name },
+  { weight: 12, arbitrary: pattern },
+  { weight: 1, arbitrary: fc.constant('') },
+);
 
 const condition = fc.oneof(
   ...Object.entries(conditionValues).map(([operator, { overLetters }]) =>
@@ -93,7 +97,10 @@ export const request: fc.Arbitrary<{
 }> = fc
   .record({
     domain: fc.constantFrom('d', 'd', 'd', 'd', 'e', ''),
-    roles: fc.oneof(fc.array(name, { maxLength: 3 }), fc.constantFrom<string[]>(['a'], ['a', 'b'], ['*'], ['a*'])),
+    roles: fc.oneof(
+      fc.array(name, { maxLength: 3 }),
+      fc.constantFrom<string[]>(['a'], ['a', 'b'], ['*'], ['a*'], ['']),
+    ),
     action: fc.oneof(name, withCapitals, fc.constantFrom('', '*')),
     prefix: fc.constantFrom('', '', 'd:', 'D:', 'e:'),
     resource: fc.oneof(name, withCapitals, fc.constantFrom('', '*', 'ab:a')),

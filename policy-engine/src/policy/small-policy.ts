@@ -34,8 +34,9 @@ export class SmallPolicy extends PolicyIndex {
     this.#nameStart = prefix.length;
     const row = inOrder(assertions);
     this.#row = row.map((assertion) => {
-      const { kind, text } = assertion.resource;
-      return { assertion, text: kind === 'exact' ? prefix + text : undefined, last: text.charCodeAt(text.length - 1) };
+      const { kind, text: name } = assertion.resource;
+      const text = prefix + name;
+      return { assertion, text: kind === 'exact' ? text : undefined, last: text.charCodeAt(text.length - 1) };
     });
     for (const { role, rolePattern, action } of row) {
       if (rolePattern === undefined)

@@ -247,3 +247,13 @@ test('globs are found by what stands between their stars, however long that is',
     }
   }
 });
+
+for (const count of [1, 12, 2000]) {
+  test(`a DENY of the resource without a name holds: ${count}`, (t) => {
+    const denied = { effect: 'DENY' as const, role: 'r', action: 'read', resource: 'd:' };
+    const allowed = { role: 'r', action: 'read', resource: '*' };
+    const policy = compileDomain('d', [{ name: 'p', assertions: [allowed, denied, ...numbered(count - 1)] }]);
+    t.is(statusOf(policy, 'r', 'read', 'd:'), 'DENY');
+    t.is(statusOf(policy, 'r', 'read', 'd:item'), 'ALLOW');
+  });
+}
