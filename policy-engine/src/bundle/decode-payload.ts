@@ -55,6 +55,7 @@ export function* decodePayload(value: unknown, athenzBundles = false): Steps<Pac
   const policies: PackedPolicy[] = [];
   for (const entry of list(policyData['policies'], 'policyData.policies')) {
     policies.push(yield* decodePolicy(entry, payload.origin));
+    yield;
   }
   return { ...payload, policies };
 }

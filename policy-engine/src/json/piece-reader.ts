@@ -63,6 +63,8 @@ export class PieceReader {
   #string: string | undefined = '';
   #rest = 0;
   #value: unknown;
+  /** Whether the last list that `runs` was asked for was one: then those who hold such lists are not read as a whole. */
+  #hasLongLists = false;
 
   constructor(bytes: Uint8Array, options: PieceOptions) {
     this.#bytes = bytes;
@@ -119,6 +121,7 @@ export class PieceReader {
     const isOpen = this.#open.length === depth;
     if (isOpen && this.#open.at(-1)?.name !== runs.name) return false;
     const run = runs.read(nextItem, pieceLength, isOpen ? 1 : fewItems);
+    if (!isOpen) this.#hasLongLists = run !== undefined;
     if (run === undefined) return false;
     if (!isOpen) this.#takeAll();
     const container = this.#open.at(-1);
@@ -131,7 +134,8 @@ export class PieceReader {
 
   /** Takes a run of objects in a list without the scanner. Answers whether there was one that shows by itself that it is as it must be. */
   #takePlainItems(): boolean {
-    const { at, levelsLeft, isBehindItem } = this.#scanner;
+    const { at, levelsLeft, isBehindItem, depth } = this.#scanner;
+    if (this.#hasLongLists && depth < (this.#options.runs?.depth ?? 0)) return false;
     const container = this.#open.at(-1);
     if (!isBehindItem || this.#bytes[at] !== comma || this.#bytes[at + 1] !== openObject) return false;
     if (container === undefined || !Array.isArray(container.value)) return false;

@@ -115,6 +115,7 @@ function* prepareAll(
   for (const policy of policies) {
     checkShape(policy);
     assertionCount += yield* addPolicy(table, policy, problems);
+    yield;
   }
   // Those that are packed share what was prepared with those that were ready before.
   if (!table.isPacked) context.forgetPatterns();

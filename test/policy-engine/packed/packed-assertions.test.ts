@@ -163,7 +163,7 @@ function listsOf(isWild: boolean): fc.Arbitrary<string> {
   });
 }
 
-const anyLists = fc.boolean().chain((isWild) => fc.array(listsOf(isWild), { minLength: 1, maxLength: 3 }));
+const anyLists = fc.boolean().chain((isWild) => fc.array(listsOf(isWild), { minLength: 1, maxLength: 6 }));
 const reading: fc.Arbitrary<Reading> = fc.record({
   pieceLength: fc.constantFrom(10, 100, 500, 3000, 32_768),
   athenzBundles: fc.boolean(),
@@ -244,6 +244,20 @@ for (const count of [15, 16, 17, 300, 5000]) {
     );
   });
 }
+
+test('of policies one after the other those are packed that have many assertions', (t) => {
+  const sizes = [100, 5, 40, 16, 15, 0, 400, 1, 1, 1, 200];
+  const lists = Array.from({ length: 20 }, () => sizes).flat();
+  const text = payloadOf(lists.map((size) => JSON.stringify(Array.from({ length: size }, (_, index) => plain(index)))));
+  const how = { pieceLength: 32_768 };
+  const found = readPacked(text, how);
+  const wanted = readPlainly(text, how);
+  if (typeof found === 'string' || typeof wanted === 'string') return t.fail();
+  t.deepEqual<unknown, unknown>(runAtOnce(unpackPolicies(found)), wanted);
+  const count = sizes.reduce((sum, size) => sum + size, 0) * 20;
+  t.true(packedCount(found) > count / 4, `${packedCount(found)} of ${count}`);
+  t.deepEqual(toldOf(runAtOnce(compile(domain, found as never))), toldOf(compileDomain(domain, wanted)));
+});
 
 test('what is packed for another domain, or compared with its domain, is taken as objects', (t) => {
   const assertions = Array.from({ length: 40 }, (_, index) => ({ ...plain(index), resource: `e:item.${index}` }));
