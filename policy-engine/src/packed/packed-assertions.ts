@@ -21,13 +21,14 @@ export class PackedItem {
 
 /** Numbers for each assertion; the role is among the bits of others. */
 const columns = 6;
-const firstRows = 1024;
+const firstRows = 64;
 const [denyBit, lookBit, actionBit, bits] = [1, 2, 4, 8];
 
 /** Assertions between two yields. */
 const sliceLength = 512;
 
 const quote = 0x22;
+const colon = 0x3a;
 const closeObject = 0x7d;
 
 /**
@@ -107,6 +108,13 @@ export class PackedAssertions {
 
   nameOf(row: number): string {
     return this.#textIn(this.#number(row, 1), this.#number(row, 2));
+  }
+
+  /** Its resource with the domain. */
+  resourceOf(row: number): string {
+    const start = this.#number(row, 1);
+    const isFull = this.#bytes[start - 1] === colon;
+    return isFull ? this.#textIn(start - this.prefix.length, this.#number(row, 2)) : this.prefix + this.nameOf(row);
   }
 
   /** Whether the name of its resource is the text from there on. */

@@ -46,8 +46,9 @@ export class AssertionTable {
   readonly others: CompiledAssertion[] = [];
   /** Those of them whose resource has no wildcard. */
   readonly #namedOthers: CompiledAssertion[] = [];
-  /** Plain ones that stay in the bytes of their bundle. */
+  /** Plain ones that stay in the bytes of their bundle, and how many places they have. */
   #packed: PackedRows | undefined;
+  #packedPlaces = 0;
 
   constructor(context: PrepareContext) {
     this.#context = context;
@@ -61,10 +62,6 @@ export class AssertionTable {
   /** All places of `namedRanges`, and some at which there is none. */
   get namedPlaces(): number {
     return this.#packedPlaces + this.#ready.length + this.#namedOthers.length;
-  }
-
-  get #packedPlaces(): number {
-    return this.#packed?.all.count ?? 0;
   }
 
   /** Adds one and answers what its author should know. Throws `PolicyEngineError('bundle-malformed')` as `prepareAssertion` does. */
@@ -146,11 +143,11 @@ export class AssertionTable {
   /** Whether a text, which is folded and has the domain in front, is the resource at that place. */
   isNamed(place: number, text: string): boolean {
     const index = place - this.#packedPlaces;
-    const from = this.#context.prefix.length;
-    if (index < 0 && this.#packed !== undefined) return this.#packed.all.isNamed(place, text, from);
+    if (index < 0 && this.#packed !== undefined) return this.#packed.isNamed(place, text);
     const whole = this.#names[index];
     if (whole !== undefined) return whole === text;
     const name = this.at(place).resource.text;
+    const from = this.#context.prefix.length;
     return name.length === text.length - from && text.endsWith(name);
   }
 
@@ -180,7 +177,10 @@ export class AssertionTable {
   /** The rows of the bundle, where the run is of them and of this domain. */
   #packedOf({ all }: AssertionRun): PackedRows | undefined {
     if (all.prefix !== this.#context.prefix) return undefined;
-    this.#packed ??= new PackedRows(all, this.#context);
+    if (this.#packed === undefined) {
+      this.#packed = new PackedRows(all, this.#context);
+      this.#packedPlaces = all.count;
+    }
     return this.#packed.all === all ? this.#packed : undefined;
   }
 
