@@ -14,6 +14,7 @@ const memoryScript = new URL('./memory-worker.ts', import.meta.url);
 /** In each round all are measured, one after the other. */
 interface Rounds {
   readonly load: OwnCost[];
+  readonly again: OwnCost[];
   readonly least: OwnCost[];
   readonly sign: OwnCost[];
 }
@@ -22,7 +23,7 @@ interface Rounds {
 export async function loadingPart({ quick }: PartContext): Promise<PartReport> {
   const figures: Figure[] = [];
   for (const megabytes of [1, 10]) {
-    const rounds: Rounds = { load: [], least: [], sign: [] };
+    const rounds: Rounds = { load: [], again: [], least: [], sign: [] };
     for (let round = 0; round < (quick ? 3 : 9); round++) await measureRound(megabytes, rounds);
     figures.push(...figuresOf(megabytes, rounds));
   }
@@ -44,16 +45,17 @@ export async function loadingPart({ quick }: PartContext): Promise<PartReport> {
   return { markdown, figures };
 }
 
-async function measureRound(megabytes: number, { load, least, sign }: Rounds): Promise<void> {
+async function measureRound(megabytes: number, { load, again, least, sign }: Rounds): Promise<void> {
   const ask = async (script: URL, order: object, flags: readonly string[] = []) =>
     asCost(await oneAnswer(script, order, flags));
   const loading: LoadingOrder = { megabytes, what: 'load' };
   load.push(await ask(loadScript, loading));
+  again.push(await ask(loadScript, { ...loading, what: 'again' }));
   least.push(await ask(loadScript, { ...loading, what: 'least' }));
   sign.push(await ask(signingScript, { megabytes }, ['--expose-gc']));
 }
 
-function figuresOf(megabytes: number, { load, least, sign }: Rounds): Figure[] {
+function figuresOf(megabytes: number, { load, again, least, sign }: Rounds): Figure[] {
   const cpu = (costs: readonly OwnCost[]) => costs.map(({ cpuMs }) => cpuMs);
   const turn = (costs: readonly OwnCost[]): Spread => spreadOf(costs.map(({ longestTurnMs }) => longestTurnMs));
   const aim = (value: number): Pick<Figure, 'aim'> => (megabytes === 10 ? { aim: { kind: 'at most', value } } : {});
@@ -66,6 +68,7 @@ function figuresOf(megabytes: number, { load, least, sign }: Rounds): Figure[] {
   return [
     figure('load/cpu', 'a load, processor time', 'ms', spreadOf(cpu(load))),
     { ...figure('load/ratio', 'a load ÷ SHA-256 and JSON.parse', '', ratioOf(cpu(load), cpu(least))), ...aim(2) },
+    figure('again/ratio', 'a load after others ÷ SHA-256 and JSON.parse', '', ratioOf(cpu(again), cpu(least))),
     { ...figure('load/turn', 'a load, longest turn of the event loop', 'ms', turn(load)), ...aim(10) },
     { ...figure('sign/cpu', 'a signature, processor time', 'ms', spreadOf(cpu(sign))), ...aim(120) },
     { ...figure('sign/turn', 'a signature, longest turn of the event loop', 'ms', turn(sign)), ...aim(10) },
