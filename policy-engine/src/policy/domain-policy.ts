@@ -125,16 +125,16 @@ function* prepareAll(
 /** Adds the assertions of a policy, and what is to be said of them. Answers how many there are. */
 function* addPolicy(table: AssertionTable, { name, assertions }: CompilablePolicy, problems: string[]): Steps<number> {
   let count = 0;
-  for (const input of assertions) {
+  for (const [index, input] of assertions.entries()) {
+    if (index % sliceLength === sliceLength - 1) yield;
     if (input instanceof AssertionRun) {
       for (const problem of yield* table.addRun(input, name)) problems.push(problem);
       count += input.length;
-      continue;
+    } else {
+      const problem = table.add(input, name);
+      if (problem !== undefined) problems.push(problem);
+      count += 1;
     }
-    const problem = table.add(input, name);
-    if (problem !== undefined) problems.push(problem);
-    count += 1;
-    if (count % sliceLength === 0) yield;
   }
   return count;
 }
