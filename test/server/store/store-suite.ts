@@ -131,11 +131,14 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
       { name: 'b.y', disabled: false },
     ];
     const lists = ['all', 'first', 'none', 'other'].map((name) => ({ name, members: name === 'none' ? [] : members }));
-    const wanted = ['one', 'other', 'three'].map((name) => ({
+    const domainOf = (name: string, ofRoles: typeof lists) => ({
       ...emptyDomain(parseDomainName(name)),
-      roles: lists.map((list) => ({ ...list, name: parseRoleName(list.name) })),
+      roles: ofRoles.map((list) => ({ ...list, name: parseRoleName(list.name) })),
       groups: lists.slice(2).map((list) => ({ ...list, name: parseGroupName(list.name) })),
-    }));
+    });
+    const many = Array.from({ length: 9000 }, (_, at) => `b.s${at % 2 === 0 ? '-' : '_'}${at}`).sort();
+    const large = [{ name: 'large', members: many.map((name) => ({ name, disabled: false })) }];
+    const wanted = [domainOf('large', large), domainOf('one', lists), domainOf('other', lists)];
     await store.change(by, async (change) => {
       for (const content of [full, ...wanted]) await saveDomain(change, content);
     });
