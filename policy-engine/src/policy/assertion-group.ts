@@ -11,8 +11,8 @@ export abstract class AssertionIndex {
   /** Offers what matches; nothing that cannot take the place of what was found. */
   abstract search(search: Search): void;
 
-  /** What is seen for the only role of a caller who asks for the action. */
-  abstract glance(role: string, action: string): Glance;
+  /** What is seen for the only role of a caller who asks for the action; without one where the way to it has compared the action. */
+  abstract glance(role: string, action: string | undefined): Glance;
 }
 
 /** The order in which assertions can decide. */
@@ -29,14 +29,14 @@ export function chained(group: readonly CompiledAssertion[]): CompiledAssertion 
   return first;
 }
 
-/** What is seen of assertions whose resource the way to them has compared. */
-export function glanceAtGroup(group: AssertionGroup, role: string, action: string): Glance {
+/** What is seen of assertions whose resource the way to them has compared, and the action if it is not given. */
+export function glanceAtGroup(group: AssertionGroup, role: string, action: string | undefined): Glance {
   if (group instanceof AssertionIndex) return group.glance(role, action);
   let next: CompiledAssertion | undefined = group;
   for (let left = longestLook; left > 0; left -= 1) {
     if (next === undefined) return 'none';
     const isHeld = isForRole(next, role);
-    const matches = isHeld && matchesGiven(next.action, action, 0);
+    const matches = isHeld && (action === undefined || matchesGiven(next.action, action, 0));
     if (matches === undefined) return undefined;
     if (matches) return next;
     next = next.next;

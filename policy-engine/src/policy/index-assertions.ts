@@ -30,8 +30,8 @@ class ActionIndex extends AssertionIndex {
     this.#index.search(search.action, search);
   }
 
-  glance(role: string, action: string): Glance {
-    return this.#index.glance(action, 0, role, action);
+  glance(role: string, action: string | undefined): Glance {
+    return action === undefined ? undefined : this.#index.glance(action, 0, role, undefined);
   }
 }
 

@@ -36,13 +36,13 @@ export class PatternIndex {
   }
 
   /** What is seen for a role and an action of the patterns that match the text from there on; without a name as it is only where no pattern is one. */
-  glance(text: string, from: number, role: string, action: string): Glance {
+  glance(text: string, from: number, role: string, action: string | undefined): Glance {
     if (this.#globs !== undefined) return undefined;
     const seen = this.#exact.size === 0 ? 'none' : this.#glanceAtName(text, role, action);
     return this.#prefixes === undefined ? seen : earlier(seen, this.#prefixes.glance(text, from, role, action));
   }
 
-  #glanceAtName(text: string, role: string, action: string): Glance {
+  #glanceAtName(text: string, role: string, action: string | undefined): Glance {
     const group = this.#exact.get(text);
     if (group !== undefined) return glanceAtGroup(group, role, action);
     return isFolded(text) ? 'none' : undefined;

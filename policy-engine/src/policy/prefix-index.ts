@@ -58,7 +58,7 @@ export class PrefixIndex {
   }
 
   /** What is seen for a role and an action of the prefixes that the text has from there on. */
-  glance(text: string, from: number, role: string, action: string): Glance {
+  glance(text: string, from: number, role: string, action: string | undefined): Glance {
     const lengths = this.#lengths;
     if (lengths.length > longestLook || text.length - from > longestText) return undefined;
     let seen: Glance = 'none';

@@ -54,7 +54,7 @@ export class RoleIndex extends AssertionIndex {
     search.place = -1;
   }
 
-  glance(role: string, action: string): Glance {
+  glance(role: string, action: string | undefined): Glance {
     const [deny, allow] = this.#patterns;
     if (deny !== undefined || allow !== undefined) return undefined;
     const groups = this.#plain.get(role);
