@@ -521,8 +521,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'policy-engine/src/policy/glob-index.ts',
-    from: 'for (let start = from; start < text.length; start += 1) {',
-    to: 'for (let start = from; start <= text.length; start += 1) {',
+    from: 'for (let at = from; at < text.length; at += 1) {',
+    to: 'for (let at = from; at <= text.length; at += 1) {',
     reason: 'past the last character there is none, and no node is found for it',
   },
   {
