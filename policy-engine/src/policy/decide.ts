@@ -37,8 +37,9 @@ export function decideInDomain(
   const asked = resource.indexOf(prefix) === 0 ? resource : resourceIn(policy, resource);
   if (asked === undefined) return bareDecision('DENY_DOMAIN_MISMATCH');
   const seen = roles.length === 1 ? index.glance(roles[0] ?? '', action, asked) : undefined;
-  if (seen === undefined)
+  if (seen === undefined) {
     return decideBySearch(policy, new Search(roles, { action, resource: asked, context }, prefix.length));
+  }
   work.spent += costOfGlance;
   return seen === 'none' ? policy.fallback : (seen.decision ?? decisionOf(seen, policy.domain, policy.revision));
 }

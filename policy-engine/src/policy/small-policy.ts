@@ -35,23 +35,19 @@ export class SmallPolicy extends PolicyIndex {
     const row = inOrder(assertions);
     this.#row = row.map((assertion) => {
       const { kind, text: name } = assertion.resource;
-      const text = prefix + name;
-      return { assertion, text: kind === 'exact' ? text : undefined, last: text.charCodeAt(text.length - 1) };
+      const text = kind === 'exact' ? prefix + name : undefined;
+      return { assertion, text, last: text === undefined ? 0 : text.charCodeAt(text.length - 1) };
     });
+    const bitsOf = (matches: (one: CompiledAssertion) => boolean) =>
+      row.reduce((bits, one, at) => (matches(one) ? bits | (1 << at) : bits), 0);
     for (const { role, rolePattern, action } of row) {
-      if (rolePattern === undefined)
-        this.#ofRoles.set(
-          role,
-          bitsOf(row, (one) => isOfRole(one, role)),
-        );
-      if (action.kind !== 'exact') continue;
-      this.#ofActions.set(
-        action.text,
-        bitsOf(row, (one) => patternMatches(one.action, action.text)),
-      );
+      const hasRole = (one: CompiledAssertion) => isOfRole(one, role);
+      const hasAction = (one: CompiledAssertion) => patternMatches(one.action, action.text);
+      if (rolePattern === undefined) this.#ofRoles.set(role, bitsOf(hasRole));
+      if (action.kind === 'exact') this.#ofActions.set(action.text, bitsOf(hasAction));
     }
-    this.#ofOtherRoles = bitsOf(row, ({ rolePattern }) => rolePattern !== undefined);
-    this.#ofOtherActions = bitsOf(row, ({ action }) => action.kind !== 'exact');
+    this.#ofOtherRoles = bitsOf(({ rolePattern }) => rolePattern !== undefined);
+    this.#ofOtherActions = bitsOf(({ action }) => action.kind !== 'exact');
   }
 
   glance(role: string, action: string, resource: string): Glance {
@@ -96,10 +92,6 @@ export class SmallPolicy extends PolicyIndex {
       if (counts(entry.assertion, search)) search.offer(entry.assertion, place);
     }
   }
-}
-
-function bitsOf(row: readonly CompiledAssertion[], matches: (assertion: CompiledAssertion) => boolean): number {
-  return row.reduce((bits, assertion, at) => (matches(assertion) ? bits | (1 << at) : bits), 0);
 }
 
 function isOfRole({ role, rolePattern }: CompiledAssertion, held: string): boolean {

@@ -66,6 +66,18 @@ function statusOf(policy: ReturnType<typeof compileDomain>, role: string, action
   return decideInDomain(policy, [role], action, resource).status;
 }
 
+for (const count of [11, 12, 2000]) {
+  test(`a name may be empty: ${count}`, (t) => {
+    const assertions = [...numbered(count), { role: 'r7', action: 'list', resource: 'd:' }];
+    const policy = compileDomain('d', [{ name: 'p', assertions }]);
+    t.is(statusOf(policy, 'r7', 'list', 'd:'), 'ALLOW');
+    t.is(statusOf(policy, 'r7', 'list', 'D:'), 'ALLOW');
+    t.is(statusOf(policy, 'r7', 'read', 'd:'), 'DENY_NO_MATCH');
+    t.is(statusOf(policy, 'r7', 'list', 'd::'), 'DENY_NO_MATCH');
+    t.is(statusOf(policy, 'r7', 'list', 'd:item.7'), 'DENY_NO_MATCH');
+  });
+}
+
 for (const count of [12, 13, 2000]) {
   test(`capitals make no difference in actions and resources, and all in roles: ${count}`, (t) => {
     const policy = compileDomain('d', [{ name: 'p', assertions: numbered(count) }]);
