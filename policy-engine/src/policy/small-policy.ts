@@ -98,7 +98,7 @@ function isOfRole({ role, rolePattern }: CompiledAssertion, held: string): boole
   return rolePattern === undefined ? role === held : patternMatches(rolePattern, held);
 }
 
-/** Whether an assertion matches, as far as that is not known yet. Names are compared before patterns: that takes less time. */
+/** Whether an assertion matches, as far as that is not known yet. The whole resource comes last, as its end is known to fit. */
 // biome-ignore lint/complexity/useMaxParams: an object for them takes longer to make than to compare
 function isMeant(
   { assertion, text }: RowEntry,
@@ -107,10 +107,10 @@ function isMeant(
   resource: string,
   nameStart: number,
 ): Match {
-  let matches: Match = text === undefined || isGiven(text, resource);
+  let matches: Match = action === undefined || matchesGiven(assertion.action, action, 0);
   if (matches && role !== undefined) matches = assertion.rolePattern && matchesGiven(assertion.rolePattern, role, 0);
-  if (matches && action !== undefined) matches = matchesGiven(assertion.action, action, 0);
-  return matches && text === undefined ? matchesGiven(assertion.resource, resource, nameStart) : matches;
+  if (!matches) return matches;
+  return text === undefined ? matchesGiven(assertion.resource, resource, nameStart) : isGiven(text, resource);
 }
 
 /** So many roles are compared in less time than the name of a resource. */
