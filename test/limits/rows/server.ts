@@ -194,12 +194,17 @@ export const serverRows: readonly Row[] = [
   maximum('server/src/http/routes/bundle-domains.ts', 'maxBundleDomains', (count) => {
     const named = Array.from({ length: count }, (_, index) => parseDomainName(`d${index}`));
     const reader = parsePrincipalName('media.boss');
-    const answered = { ...Object(context('')), set: () => undefined, res: { setHeader: () => undefined } };
+    const answered = {
+      ...Object(context('')),
+      set: () => undefined,
+      res: { setHeader: () => undefined },
+      response: {},
+    };
     bundleDomainsRoute(() => ({ bundleDomains: new Map([[reader, named]]) }) as never)(
       answered as never,
       async () => undefined,
     );
-    return JSON.parse(Object(answered).body).complete === true;
+    return JSON.parse(Object(answered.response).body).complete === true;
   }),
   maximum('server/src/http/transport-rules.ts', 'maxHeaderLines', async (lines, t) => {
     const server = await startServer(t);
