@@ -129,7 +129,7 @@ function begin(deps: AppDeps, { res, req, request, state }: AppContext, requestI
   // Budgets, limits and streams wait for its end: more than the ten of which Node warns.
   res.setMaxListeners(0);
   state.requestId = requestId;
-  state.path = request.path;
+  state.path = '';
   state.address = deps.addressOf(req.socket);
   state.work = 0;
   // RFC 6797 §7.2: never over plain HTTP. Names in lower case here and in busy operations: Node folds others twice for each answer.

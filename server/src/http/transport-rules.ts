@@ -21,7 +21,8 @@ export function transportRules(deps: TransportDeps): (ctx: AppContext) => void {
   const hosts = { ...deps, hostOf: lastHost() };
   return (ctx) => {
     const { req, state } = ctx;
-    const { path } = state;
+    const path = pathOf(ctx);
+    state.path = path;
     const { headers } = req;
     if ((req.url?.length ?? 0) > urlBytes)
       throw new TransportError(414, 'the URL is too long', { Connection: 'close' });
@@ -40,6 +41,15 @@ export function transportRules(deps: TransportDeps): (ctx: AppContext) => void {
     ctx.path = path.replace(/\/{2,}/g, '/');
     state.path = ctx.path;
   };
+}
+
+/** Throws for a target that is neither a path nor an address (RFC 9112 §3.2). */
+function pathOf({ request }: AppContext): string {
+  try {
+    return request.path;
+  } catch {
+    throw new TransportError(400, 'the target of the request is malformed', { Connection: 'close' });
+  }
 }
 
 /** The scheme and authority that a target may begin with (RFC 9112 §3.2.2). */

@@ -79,6 +79,8 @@ const requests: readonly (readonly [target: string, host: string | undefined, st
   ['https://localhost/v1/oauth2/keys', 'evil.example', 200],
   ['https://evil.example/v1/oauth2/keys', 'localhost', 421],
   ['https:///v1/oauth2/keys', 'localhost', 400],
+  ['https://xn--/v1/oauth2/keys', 'localhost', 421],
+  ['https://[::1/v1/oauth2/keys', 'localhost', 400],
   ['https://localhost/v1/oauth2/keys', undefined, 400],
   ['/v1/oauth2/keys', undefined, 400],
   ['/v1/oauth2/keys', undefined, 200, '1.0'],
