@@ -2,7 +2,6 @@ import { type DomainName, parseDomainName, parseGroupName, parseRoleName } from 
 import type { Kysely, Selectable } from 'kysely';
 import { z } from 'zod';
 import { rowOf, valuesOf } from '../model/fields.ts';
-
 import { recordFields } from '../model/record-fields.ts';
 import {
   type DomainAttributes,
