@@ -13,6 +13,7 @@ import { errorAnswer, errorBody } from './error-response.ts';
 import { KoaRouter } from './koa-router.ts';
 import { lingeringAnswer } from './lingering-answer.ts';
 import { type OutstandingLimits, outstanding } from './outstanding.ts';
+import { strictTransport, writePlainAnswer } from './plain-answer.ts';
 import { requireMatch } from './read-preconditions.ts';
 import { requestLog } from './request-log.ts';
 import { TransportError } from './transport-error.ts';
@@ -115,25 +116,32 @@ function requestBoundary(deps: AppDeps): Middleware {
       answerError(deps, ctx, error);
     }
     admission?.settle(ctx);
-    const { res, state } = ctx;
-    // Not before: slashes of the path may have been merged.
-    if (state.path === deps.tokenPath) res.setHeader('pragma', 'no-cache');
-    if (!res.hasHeader('cache-control')) res.setHeader('cache-control', 'no-store');
+    const { answer } = ctx.state;
+    if (answer === undefined) completeHead(deps, ctx);
     const milliseconds = performance.now() - started;
     log(ctx, milliseconds);
     if (observer !== undefined) observe(deps, observer, ctx, milliseconds / 1000);
+    if (answer !== undefined) writePlainAnswer(ctx, answer);
   };
 }
 
-function begin(deps: AppDeps, { res, req, request, state }: AppContext, requestId: string): void {
+/** What every answer carries beside its own fields. Names in lower case: Node folds others twice for each answer. */
+function completeHead({ tokenPath }: AppDeps, { res, request, state }: AppContext): void {
+  // RFC 6797 §7.2: never over plain HTTP.
+  if (request.secure) res.setHeader(...strictTransport);
+  // Not before: slashes of the path may have been merged.
+  if (state.path === tokenPath) res.setHeader('pragma', 'no-cache');
+  if (!res.hasHeader('cache-control')) res.setHeader('cache-control', 'no-store');
+}
+
+function begin(deps: AppDeps, { res, req, state }: AppContext, requestId: string): void {
   // Budgets, limits and streams wait for its end: more than the ten of which Node warns.
   res.setMaxListeners(0);
   state.requestId = requestId;
   state.path = '';
+  state.announcedBytes = 0;
   state.address = deps.addressOf(req.socket);
   state.work = 0;
-  // RFC 6797 §7.2: never over plain HTTP. Names in lower case here and in busy operations: Node folds others twice for each answer.
-  if (request.secure) res.setHeader('strict-transport-security', 'max-age=31536000; includeSubDomains');
 }
 
 /** What a request passes before its budget is asked. No middlewares of their own: each would cost every request a promise or two. */
@@ -161,6 +169,7 @@ function observe(
 
 function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {
   const answer = errorAnswer(error);
+  ctx.state.answer = undefined;
   const refused = refusedCredential(deps, ctx, error);
   if (refused !== undefined) deps.onRefused(refused);
   if (error instanceof UnauthenticatedError) deps.budget?.unauthenticated(ctx);

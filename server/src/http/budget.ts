@@ -53,8 +53,7 @@ export function budgetRules(deps: BudgetRuleDeps): BudgetRules {
       const refusal = isProbe ? undefined : account.enter();
       if (refusal !== undefined) return refused(refusal);
       if (state.certificate !== undefined) deps.connections.settle(req.socket, account);
-      const announced = Number(req.headers['content-length'] ?? 0);
-      account.charge(costs.request + announced * costs.bodyByte + deps.workOf(req.method ?? '', path));
+      account.charge(costs.request + state.announcedBytes * costs.bodyByte + deps.workOf(req.method ?? '', path));
       return new Admitted(account, isProbe);
     },
     async refuse(ctx, refusal) {
@@ -95,7 +94,7 @@ class Admitted implements Admission {
   }
 
   settle(ctx: AppContext): void {
-    const answered = Number(ctx.res.getHeader('content-length') ?? 0);
+    const answered = ctx.state.answer?.text.length ?? Number(ctx.res.getHeader('content-length') ?? 0);
     const late = unannouncedLength(ctx) * costs.bodyByte + answered * costs.answerByte;
     this.#account.charge(ctx.state.work + late);
     // A prober is answered; who asks without end has to connect again, and pays for that.

@@ -6,11 +6,22 @@ import type { Caller } from '../instances/caller.ts';
 import type { ClientCertificate, Principal } from '../principal.ts';
 import type { VerifiedPrincipalToken } from '../principal-token.ts';
 
+/** A short answer that is complete before its head is written. */
+export interface PlainAnswer {
+  readonly status: number;
+  /** Names, in lower case, and values by turns. */
+  readonly fields: string[];
+  /** ASCII only. */
+  readonly text: string;
+}
+
 /** What the middlewares leave for the handlers. */
 export interface RequestState {
   requestId: string;
   /** The path that counts, in which slashes may have been merged. Kept here, as Koa reads the URL of the request each time. */
   path: string;
+  /** The announced length of the body in bytes; 0: there is none, or it is not announced. */
+  announcedBytes: number;
   /** Where the client is, as text; empty when the connection is gone. */
   address: string;
   /** What the request has cost beyond what its path tells, in microseconds (`budgets/costs.ts`). */
@@ -21,6 +32,8 @@ export interface RequestState {
   certificate?: ClientCertificate;
   /** The principal token that names the caller, where no certificate of the same principal does. */
   principalToken?: VerifiedPrincipalToken;
+  /** What a busy operation answers, which is written at once (`plain-answer.ts`); absent: the answer is what Koa knows of it. */
+  answer?: PlainAnswer | undefined;
   /** Whether the text of the answer is kept for others, too. */
   isSharedAnswer?: boolean;
   /** What the body of the request may hold when it is JSON. */

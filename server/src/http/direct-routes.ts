@@ -17,14 +17,21 @@ export function directRoutes(router: Router<RequestState>): Middleware {
     const { method = '' } = ctx.req;
     const own = ctx as RouteContext;
     for (const { layer, run } of operations) {
-      const found = layer.methods.includes(method) ? layer.regexp.exec(path) : null;
-      if (found === null) continue;
+      const params = layer.methods.includes(method) ? paramsOf(layer, path) : undefined;
+      if (params === undefined) continue;
       own._matchedRoute = layer.path;
-      own.params = found.length === 1 ? {} : layer.params(path, found.slice(1));
+      own.params = params;
       return run(own, next);
     }
     return dispatch(own, next);
   };
+}
+
+/** The parameters of a path; undefined: it is another one. */
+function paramsOf(layer: Layer, path: string): Record<string, string> | undefined {
+  if (layer.paramNames.length === 0) return path === layer.path ? {} : undefined;
+  const found = layer.regexp.exec(path);
+  return found === null ? undefined : layer.params(path, found.slice(1));
 }
 
 /** The handlers of an operation as one. What they answer need be no promise: each waits for the rest, or hands it on. */

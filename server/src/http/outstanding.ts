@@ -126,13 +126,15 @@ function requireRoom(limits: OutstandingLimits, { requests, bytes }: Connection,
   }
 }
 
-function bodyBytes({ req, path }: AppContext, bodyLimit: (path: string) => number): number {
-  if (req.headers['transfer-encoding'] !== undefined) return bodyLimit(path);
-  return Number(req.headers['content-length'] ?? 0);
+function bodyBytes({ req, state }: AppContext, bodyLimit: (path: string) => number): number {
+  if (req.headers['transfer-encoding'] !== undefined) return bodyLimit(state.path);
+  return state.announcedBytes;
 }
 
 /** Puts slices in the place of a large text or buffer. Answers how many bytes the answer holds until it is read. */
 function inSlices(ctx: AppContext): number {
+  const { answer } = ctx.state;
+  if (answer !== undefined) return answer.text.length;
   const { body } = ctx.response;
   if (typeof body !== 'string' && !Buffer.isBuffer(body)) return 0;
   if (body.length <= sliceCharacters) return body.length;

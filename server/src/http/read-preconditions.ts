@@ -1,5 +1,6 @@
 import { matchesStrongly } from '../bundles/entity-tags.ts';
 import type { AppContext } from './context.ts';
+import { plainTag } from './plain-answer.ts';
 import { TransportError } from './transport-error.ts';
 
 /**
@@ -11,7 +12,7 @@ export function requireMatch(ctx: AppContext): void {
   if (header === undefined || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return;
   // Preconditions are of no account where the answer is no success without them (§13.2.1).
   if (ctx.status !== 200 && ctx.status !== 304) return;
-  if (!matchesStrongly(header, ctx.response.get('ETag') || undefined)) {
+  if (!matchesStrongly(header, plainTag(ctx) ?? (ctx.response.get('ETag') || undefined))) {
     throw new TransportError(412, 'what is at this path has none of the entity tags of `If-Match`');
   }
 }

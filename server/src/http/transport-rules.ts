@@ -19,9 +19,10 @@ const maxHeaderLines = 100;
 export function transportRules(deps: TransportDeps): (ctx: AppContext) => void {
   const { urlBytes, bodyLimit, profile } = deps;
   const hosts = { ...deps, hostOf: lastHost() };
+  const readPath = lastPath();
   return (ctx) => {
     const { req, state } = ctx;
-    const path = pathOf(ctx);
+    const path = readPath(ctx);
     state.path = path;
     const { headers } = req;
     if ((req.url?.length ?? 0) > urlBytes)
@@ -33,8 +34,8 @@ export function transportRules(deps: TransportDeps): (ctx: AppContext) => void {
     if ((headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
       throw new TransportError(400, 'transfer encoding must be `chunked`', { Connection: 'close' });
     }
-    const announced = Number(headers['content-length'] ?? 0);
-    if (announced > 0 && announced > bodyLimit(path)) {
+    state.announcedBytes = Number(headers['content-length'] ?? 0);
+    if (state.announcedBytes > 0 && state.announcedBytes > bodyLimit(path)) {
       throw new TransportError(413, 'the body is too large', { Connection: 'close' });
     }
     if (!profile.mergesSlashes || !path.includes('//')) return;
@@ -85,6 +86,19 @@ function lastHost(): (authority: string) => string | undefined {
       last = authority;
     }
     return host;
+  };
+}
+
+/** The path of a request. The last one is kept: that it is the same text again, and not one like it, makes each comparison with it cheap. */
+function lastPath(): (ctx: AppContext) => string {
+  let last: string | undefined;
+  let path = '';
+  return (ctx) => {
+    if (ctx.req.url !== last) {
+      path = pathOf(ctx);
+      last = ctx.req.url;
+    }
+    return path;
   };
 }
 

@@ -1,5 +1,6 @@
 import type { DomainName, PrincipalName, RoleName, ServiceName } from '@signet/policy-engine/names';
 import type { IdTokenClaims } from '@signet/policy-engine/wire';
+import { joined } from './joined.ts';
 
 /** Version of both kinds of token (docs/reference/tokens.md#access-tokens). */
 const tokenVersion = 1;
@@ -26,7 +27,7 @@ export function accessTokenClaims(facts: AccessTokenFacts): string {
   const { principal, audience, roles, now, lifeSeconds, tokenId } = facts;
   const who = `"iss":${JSON.stringify(facts.issuer)},"aud":"${audience}","sub":"${principal}","uid":"${principal}","client_id":"${principal}"`;
   const when = `"iat":${now},"exp":${now + lifeSeconds},"auth_time":${now},"jti":"${tokenId}"`;
-  const what = `"scp":["${roles.join('","')}"],"scope":"${roles.join(' ')}"`;
+  const what = `"scp":["${joined(roles, '","')}"],"scope":"${joined(roles, ' ')}"`;
   return `{"ver":${tokenVersion},${who},${when},${what}${confirmation(facts)}}`;
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import { epochSeconds } from '@signet/policy-engine/clock';
-import { type DomainName, fullRoleName, type PrincipalName, type RoleName } from '@signet/policy-engine/names';
+import type { DomainName, PrincipalName, RoleName } from '@signet/policy-engine/names';
 import type { AccessTokenResponse } from '@signet/policy-engine/wire';
 import { requireKnownIdentity } from '../access/known-identity.ts';
 import {
@@ -16,6 +16,7 @@ import type { Principal } from '../principal.ts';
 import { grantedAmong, grantedRoles } from '../roles/granted-roles.ts';
 import type { DomainSnapshot, RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { accessTokenClaims, idTokenClaims } from './claims.ts';
+import { joined } from './joined.ts';
 import { accessTokenLife, idTokenLifeSeconds, type LifetimeBounds } from './lifetimes.ts';
 import type { RequestedScope } from './scope.ts';
 import type { TokenRequest } from './token-request.ts';
@@ -82,7 +83,7 @@ export function issueTokens(deps: IssueTokensDeps, principal: Principal, request
     access_token: accessToken.sign(claims),
     token_type: 'Bearer',
     expires_in: lifeSeconds,
-    scope: names.map((name) => fullRoleName(domain.name, name)).join(' '),
+    scope: joined(names, ' ', `${domain.name}:role.`),
   };
   const service = request.scope.idTokenService;
   if (service !== undefined && deps.idTokens) {

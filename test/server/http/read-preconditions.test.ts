@@ -44,12 +44,20 @@ for (const [path, ifMatch, status] of cases) {
   });
 }
 
-test('a tag that does not match comes before one that the caller has', async (t) => {
-  const tag = String((await operator(strong)).headers['etag']);
-  const ask = (ifMatch: string) => operator(strong, { headers: { 'if-match': ifMatch, 'if-none-match': tag } });
-  t.is((await ask('"x"')).status, 412);
-  t.is((await ask(tag)).status, 304);
-});
+for (const [path, matching] of [
+  [strong, 'TAG'],
+  [weak, '*'],
+] as const) {
+  test(`a tag that does not match comes before one that the caller has: ${path}`, async (t) => {
+    const tag = String((await operator(path)).headers['etag']);
+    const ask = (ifMatch: string) => operator(path, { headers: { 'if-match': ifMatch, 'if-none-match': tag } });
+    const refused = await ask('"x"');
+    t.is(refused.status, 412);
+    t.like(refused.body, { code: 412 });
+    t.is(refused.headers['etag'], undefined);
+    t.is((await ask(matching.replace('TAG', tag))).status, 304);
+  });
+}
 
 test('what is not found, or refused, stays so whatever it should match', async (t) => {
   const headers = { 'if-match': '"x"' };

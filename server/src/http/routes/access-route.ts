@@ -19,6 +19,7 @@ import { grantedRoles } from '../../roles/granted-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../../snapshot/snapshot.ts';
 import { answerJson, type RequestState, type RouteContext, requireIdentity, requirePrincipal } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
+import { answerPlainJson } from '../plain-answer.ts';
 
 export interface AccessDeps {
   readonly snapshot: () => Snapshot;
@@ -43,7 +44,7 @@ export function accessRoute(deps: AccessDeps): RouterMiddleware<RequestState> {
     const { action, resource = query['resource'] } = ctx.params;
     const question = parseQuestion({ ...query, action, resource });
     const granted = isGranted(deps, deps.snapshot(), ctx, question);
-    answerJson(ctx, JSON.stringify({ granted } satisfies Access));
+    answerPlainJson(ctx, JSON.stringify({ granted } satisfies Access));
   };
 }
 
@@ -97,7 +98,7 @@ export function roleCheckRoute(deps: AccessDeps): RouterMiddleware<RequestState>
   return (ctx) => {
     const name = parseRoleName(ctx.params['roleName'], 'roleName');
     const granted = rolesOf(deps, ctx).some((role) => role.name === name);
-    answerJson(ctx, JSON.stringify({ granted } satisfies Access));
+    answerPlainJson(ctx, JSON.stringify({ granted } satisfies Access));
   };
 }
 

@@ -3,14 +3,16 @@ import type { AccessTokenResponse } from '@signet/policy-engine/wire';
 import { costs } from '../../budgets/costs.ts';
 import { InvalidRequestError, WrongClientError } from '../../errors.ts';
 import { type IssuedTokens, type IssueTokensDeps, issueTokens } from '../../oauth/issue-tokens.ts';
+import { joined } from '../../oauth/joined.ts';
 import { knownRequests } from '../../oauth/known-requests.ts';
 import type { TokenRequestRules } from '../../oauth/request-rules.ts';
 import { parseTokenRequest } from '../../oauth/token-request.ts';
 import type { Principal } from '../../principal.ts';
 import { maxLoggedItems } from '../../short-text.ts';
 import { bodyText } from '../body.ts';
-import { answerJson, type RequestState, requirePrincipal } from '../context.ts';
+import { type RequestState, requirePrincipal } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
+import { answerPlainJson } from '../plain-answer.ts';
 
 /** `POST /oauth2/token`: access token, and ID token when the scope asks for one (RFC 6749 §4.4). */
 export function accessTokenRoute(deps: IssueTokensDeps, rules: TokenRequestRules): RouterMiddleware<RequestState> {
@@ -23,14 +25,14 @@ export function accessTokenRoute(deps: IssueTokensDeps, rules: TokenRequestRules
     ctx.state.logDetail = given.roles.length > maxLoggedItems ? given : givenText(given);
     // The access token is paid for with the path.
     if (tokens.id_token !== undefined) ctx.state.work += costs.signature;
-    answerJson(ctx, answerText(tokens));
+    answerPlainJson(ctx, answerText(tokens), 'pragma', 'no-cache');
   };
 }
 
 /** For the log, composed as every token costs it. Names, ids and thumbprints hold nothing that JSON escapes. */
 function givenText({ domain, roles, jti, thumbprint }: IssuedTokens['given']): string {
   const bound = thumbprint === undefined ? '' : `,"thumbprint":"${thumbprint}"`;
-  return `"domain":"${domain}","roles":["${roles.join('","')}"],"jti":"${jti}"${bound}`;
+  return `"domain":"${domain}","roles":["${joined(roles, '","')}"],"jti":"${jti}"${bound}`;
 }
 
 /** RFC 6749 §5.1. Tokens and names of roles hold nothing that JSON escapes. */

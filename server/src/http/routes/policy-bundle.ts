@@ -10,6 +10,7 @@ import type { ProfileRules } from '../../profile.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { bodyJson } from '../body.ts';
 import { answerJson, type RequestState, type RouteContext, requirePrincipal } from '../context.ts';
+import { answerUnchanged } from '../plain-answer.ts';
 import { existingDomain } from './access-route.ts';
 
 export interface PolicyBundleDeps {
@@ -28,13 +29,12 @@ export const requestSchema = z.object({
 
 /** `GET /domain/{domainName}/policy/signed`: the domain's bundle in the form that caches can hold (docs/reference/policy-bundles.md#forms). */
 export function getPolicyBundleRoute(deps: PolicyBundleDeps): RouterMiddleware<RequestState> {
-  const cacheControl = `max-age=${deps.maxAgeSeconds}`;
+  const answer = { ...storedAnswer, cacheControl: `max-age=${deps.maxAgeSeconds}` };
   return (ctx) => {
     requirePrincipal(ctx);
     const name = parseDomainName(ctx.params['domainName'], 'domainName');
     const bundle = deps.publisher.publish(existingDomain(deps.snapshot(), name), 'rfc7515');
-    ctx.res.setHeader('cache-control', cacheControl);
-    return answerBundle(ctx, bundle, storedAnswer);
+    return answerBundle(ctx, bundle, answer);
   };
 }
 
@@ -56,7 +56,8 @@ export function postPolicyBundleRoute(deps: PolicyBundleDeps): RouterMiddleware<
     const domain = existingDomain(deps.snapshot(), name);
     const bundle = deps.publisher.publish(domain, form, versions);
     const tagOf = versions.size === 0 ? tags[deps.profile.bundleTag] : chosenTags[deps.profile.bundleTag];
-    await answerBundle(ctx, bundle, { tagOf, conditionsIgnored: deps.profile.bundleConditionsIgnored });
+    const conditionsIgnored = deps.profile.bundleConditionsIgnored;
+    await answerBundle(ctx, bundle, { tagOf, conditionsIgnored, cacheControl: 'no-store' });
   };
 }
 
@@ -84,10 +85,11 @@ interface BundleAnswer {
   /** The tag of what is as good as the bundle, to whoever has it. */
   readonly formerly?: TagOf;
   readonly conditionsIgnored: boolean;
+  readonly cacheControl: string;
 }
 
 /** In the form that caches hold. Whoever has the same payload in the form of 0.1 keeps it: an upgrade has no host fetch anything. */
-const storedAnswer: BundleAnswer = {
+const storedAnswer: Omit<BundleAnswer, 'cacheControl'> = {
   tagOf: tags.edition,
   formerly: ({ formerTag }) => formerTag,
   conditionsIgnored: false,
@@ -97,8 +99,7 @@ function answerBundle(ctx: RouteContext, bundle: PublishedBundle, answer: Bundle
   if (answer.conditionsIgnored) refuseConditions(bundle);
   const known = knownTag(ctx.req.headers['if-none-match'], bundle, answer);
   if (known === undefined) return answerWhole(ctx, bundle, answer);
-  ctx.res.setHeader('etag', known);
-  ctx.response.status = 304;
+  answerUnchanged(ctx, known, answer.cacheControl);
   return undefined;
 }
 
@@ -119,9 +120,10 @@ function knownTag(
 async function answerWhole(
   ctx: RouteContext,
   bundle: PublishedBundle,
-  { tagOf, conditionsIgnored }: BundleAnswer,
+  { tagOf, conditionsIgnored, cacheControl }: BundleAnswer,
 ): Promise<void> {
   ctx.state.isSharedAnswer = true;
+  ctx.set('cache-control', cacheControl);
   const issued = await bundle.issue();
   // The domain may have changed since.
   if (conditionsIgnored) refuseConditions(issued);
