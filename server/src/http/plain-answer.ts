@@ -1,4 +1,4 @@
-import type { AppContext, PlainAnswer, RouteContext } from './context.ts';
+import { type AppContext, answerJson, type PlainAnswer, type RouteContext } from './context.ts';
 
 /** RFC 6797 §6.1; §7.2: never over plain HTTP. */
 export const strictTransport = ['strict-transport-security', 'max-age=31536000; includeSubDomains'] as const;
@@ -12,6 +12,15 @@ export function answerPlainJson(ctx: AppContext | RouteContext, text: string, ..
   const length = String(text.length);
   const fields = ['content-type', 'application/json', 'content-length', length, 'cache-control', 'no-store', ...more];
   answer(ctx, { status: 200, fields, text });
+}
+
+/** Characters up to which a text of an operation that is less busy is a plain answer. */
+const shortText = 16_384;
+
+/** Answers 200 with JSON text that nobody keeps: plainly where it is short and ASCII, by Koa otherwise. */
+export function answerOnce(ctx: AppContext | RouteContext, text: string): void {
+  if (text.length <= shortText && Buffer.byteLength(text) === text.length) answerPlainJson(ctx, text);
+  else answerJson(ctx, text);
 }
 
 /** Answers 304: the caller has what this tag names (RFC 9110 §15.4.5). */

@@ -5,6 +5,7 @@ import { parseRefreshInformation } from '../../../instances/instance-request.ts'
 import { refreshInstance } from '../../../instances/refresh-instance.ts';
 import { bodyJson } from '../../body.ts';
 import { answerJson, type RequestState, requireCaller, requireIdentity } from '../../context.ts';
+import { answerOnce } from '../../plain-answer.ts';
 import { type IdentityRouteDeps, instanceKeyOf } from './identity-deps.ts';
 
 /** `POST /instance/{provider}/{domain}/{service}/{instanceId}` */
@@ -19,7 +20,7 @@ export function refreshInstanceRoute(deps: IdentityRouteDeps): RouterMiddleware<
     const { serial, notAfter } = caller.certificate;
     const presented = { serial, notAfter: Math.floor(notAfter / 1000) };
     const { address } = caller;
-    answerJson(ctx, JSON.stringify({ ...identity, ...beside({ identity, ...key, address, presented }) }));
+    answerOnce(ctx, JSON.stringify({ ...identity, ...beside({ identity, ...key, address, presented }) }));
   };
 }
 

@@ -5,7 +5,8 @@ import { InvalidRequestError } from '../../../errors.ts';
 import { expiryTimeSchema, parseBody } from '../../../instances/instance-request.ts';
 import { refreshService } from '../../../instances/refresh-service.ts';
 import { bodyJson } from '../../body.ts';
-import { answerJson, type RequestState, requireCaller } from '../../context.ts';
+import { type RequestState, requireCaller } from '../../context.ts';
+import { answerOnce } from '../../plain-answer.ts';
 import type { IdentityRouteDeps } from './identity-deps.ts';
 
 /** Body of the request. */
@@ -30,6 +31,6 @@ export function refreshServiceRoute(deps: IdentityRouteDeps): RouterMiddleware<R
     const requestedSeconds = (expiryTime ?? 0) * deps.expiryTimeSeconds;
     const key = typeof keyId === 'string' && keyId !== '' ? parseKeyId(keyId, 'keyId') : undefined;
     const asked = { domain, service, csr, requestedSeconds, keyId: key };
-    answerJson(ctx, JSON.stringify(await refreshService(deps.instances, caller, asked)));
+    answerOnce(ctx, JSON.stringify(await refreshService(deps.instances, caller, asked)));
   };
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { bodyText, readForm } from '@signet/server/http/body';
+import { bodyText, readForm, readJson } from '@signet/server/http/body';
 import type { RequestState } from '@signet/server/http/context';
 import { errorAnswer } from '@signet/server/http/error-response';
 import test, { type ExecutionContext } from 'ava';
@@ -19,12 +19,18 @@ interface Form {
   readonly cut?: boolean;
   /** The connection has ended when the reader begins. */
   readonly gone?: boolean;
+  readonly reader?: keyof typeof readers;
 }
+
+const readers = {
+  form: { type: 'application/x-www-form-urlencoded', read: readForm },
+  json: { type: 'application/json', read: readJson },
+};
 
 /** Sends a body, part by part, to a server that reads it as a form. */
 async function read(
   t: ExecutionContext,
-  { parts, announced, limit = 8192, cut = false, gone = false }: Form,
+  { parts, announced, limit = 32_768, cut = false, gone = false, reader = 'form' }: Form,
 ): Promise<Outcome> {
   const app = new Koa<RequestState>();
   const outcome = Promise.withResolvers<Outcome>();
@@ -39,7 +45,7 @@ async function read(
     if (gone) ctx.req.destroy();
     return next();
   });
-  app.use(readForm(limit));
+  app.use(readers[reader].read(limit));
   app.use((ctx) => outcome.resolve(bodyText(ctx)));
   app.silent = true;
   const server = createServer(app.callback()).listen(0, '127.0.0.1');
@@ -47,7 +53,7 @@ async function read(
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const sent = request({ port, host: '127.0.0.1', method: 'POST', agent: false });
-  sent.setHeader('Content-Type', 'application/x-www-form-urlencoded');
+  sent.setHeader('Content-Type', readers[reader].type);
   if (announced !== undefined) sent.setHeader('Content-Length', announced);
   sent.on('error', () => undefined);
   sent.on('response', (response) => response.resume());
@@ -65,18 +71,20 @@ const texts: Readonly<Record<string, readonly Uint8Array[]>> = {
   'a byte order mark': [utf8('\uFEFFa=b')],
   'a byte order mark inside': [utf8('a=\uFEFFb')],
   nothing: [],
-  'as much as is read directly': [utf8('a'.repeat(4096))],
-  'one byte more': [utf8('a'.repeat(4097))],
+  'as much as is read directly': [utf8('a'.repeat(16_384))],
+  'one byte more': [utf8('a'.repeat(16_385))],
 };
 
-for (const [note, parts] of Object.entries(texts)) {
-  test(`a form is the same text with an announced length and without: ${note}`, async (t) => {
-    const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
-    const whole = Buffer.concat(parts).toString();
-    const expected = whole.startsWith('\uFEFF') ? whole.slice(1) : whole;
-    t.is(await read(t, { parts, announced: length }), expected);
-    t.is(await read(t, { parts }), expected);
-  });
+for (const reader of ['form', 'json'] as const) {
+  for (const [note, parts] of Object.entries(texts)) {
+    test(`a ${reader} is the same text with an announced length and without: ${note}`, async (t) => {
+      const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+      const whole = Buffer.concat(parts).toString();
+      const expected = whole.startsWith('\uFEFF') ? whole.slice(1) : whole;
+      t.is(await read(t, { parts, announced: length, reader }), expected);
+      t.is(await read(t, { parts, reader }), expected);
+    });
+  }
 }
 
 test('what is not UTF-8 is never taken for text', async (t) => {
@@ -97,10 +105,14 @@ test('a form that is too large is refused, however little it may be', async (t) 
 test('a form that ends before its announced length is refused', async (t) => {
   const refused = { status: 400, message: 'the body is not as long as announced' };
   t.deepEqual(await read(t, { parts: [utf8('a=b')], announced: 4, cut: true }), refused);
-  t.deepEqual(await read(t, { parts: [utf8('a=b')], announced: 5000, cut: true }), refused);
+  t.deepEqual(await read(t, { parts: [utf8('a=b')], announced: 20_000, cut: true }), refused);
 });
 
 test('a body whose client is gone before it is read is refused, not waited for', async (t) => {
   const parts = [utf8('a'.repeat(10))];
-  t.deepEqual(await read(t, { parts, gone: true }), { status: 400, message: 'the body is not as long as announced' });
+  const refused = { status: 400, message: 'the body is not as long as announced' };
+  for (const reader of ['form', 'json'] as const) {
+    t.deepEqual(await read(t, { parts, gone: true, reader }), refused);
+    t.deepEqual(await read(t, { parts, announced: 10, gone: true, reader }), refused);
+  }
 });
