@@ -5,6 +5,7 @@ import type { Durability, StoreDatabase } from './store-database.ts';
 
 /** Reads and changes of one database, with its errors in the words of `errors.ts`. */
 export interface GuardedDatabase {
+  /** Runs `query` beside others; begun after it was asked for, with those asked for at the same time. */
   read<Result>(query: (db: Kysely<Schema>) => Promise<Result>): Promise<Result>;
   /**
    * Runs `work` in a transaction that it may share with others asked for at the same time: one write to the disk serves them all. It
@@ -22,6 +23,11 @@ interface Waiting {
   /** Does the work in the transaction; what it answers is kept until the transaction has ended well. */
   run(db: Kysely<Schema>): Promise<void>;
   succeed(): void;
+  fail(error: unknown): void;
+}
+
+interface Reading {
+  start(db: Kysely<Schema>): void;
   fail(error: unknown): void;
 }
 
@@ -56,10 +62,27 @@ export function guardDatabase(database: StoreDatabase): GuardedDatabase {
     busy = false;
   };
 
+  let reads: Reading[] = [];
+  const startReads = async (): Promise<void> => {
+    const started = reads;
+    reads = [];
+    try {
+      await database.startReads((db) => {
+        for (const { start } of started) start(db);
+      });
+    } catch (error) {
+      for (const { fail } of started) fail(error);
+    }
+  };
+
   return {
-    read: async (query) => {
+    read: async <Result>(query: (db: Kysely<Schema>) => Promise<Result>) => {
+      const { promise, resolve, reject } = Promise.withResolvers<Result>();
+      reads.push({ start: (db) => resolve(query(db)), fail: reject });
+      // What else this turn of the event loop asks for comes along.
+      if (reads.length === 1) setImmediate(() => void startReads());
       try {
-        return await query(await database.reader());
+        return await promise;
       } catch (error) {
         throw translated(error);
       }

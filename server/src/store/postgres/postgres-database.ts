@@ -61,6 +61,10 @@ export class PostgresStoreDatabase implements StoreDatabase {
     return this.#reader;
   }
 
+  async startReads(start: (db: Kysely<Schema>) => void): Promise<void> {
+    start(this.#reader);
+  }
+
   connections(): PoolUse {
     return this.#deps.connections.use();
   }

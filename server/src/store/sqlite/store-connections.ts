@@ -1,17 +1,16 @@
 import cluster from 'node:cluster';
 import { hostname } from 'node:os';
 import type { Clock } from '@signet/policy-engine/clock';
-import type Database from 'better-sqlite3';
-import { Kysely, sql } from 'kysely';
+import type { Kysely } from 'kysely';
 import { StoreReadOnlyError, StoreUnavailableError } from '../../errors.ts';
 import { clockToleranceMs, type Moment, type NewestRecord, type StoreCondition } from '../../model/store.ts';
 import type { Schema } from '../database-schema.ts';
 import type { Durability, StoreDatabase } from '../store-database.ts';
 import { hasRoom, mayWrite, openDatabase, openForReading } from './connect.ts';
-import { executeDirectly, SignetSqliteDialect } from './dialect.ts';
 import { checkStoreFile, type FileIdentity, fileIdentity } from './file-checks.ts';
 import { requireInStep } from './in-step.ts';
 import { checkSchema, type KnownSchemas } from './known-schema.ts';
+import { StoreReadings } from './readings.ts';
 import { isUnwritable, translateError } from './sqlite-errors.ts';
 import { readWitness } from './witness.ts';
 import { WitnessWatch } from './witness-watch.ts';
@@ -37,7 +36,7 @@ interface SqliteStoreDeps {
 interface Connections {
   readonly identity: FileIdentity;
   readonly log: FileIdentity | undefined;
-  readonly reader: Kysely<Schema>;
+  readonly reader: StoreReadings;
   /** Absent in a store that is only read. */
   readonly writer: StoreWriter | undefined;
 }
@@ -63,7 +62,11 @@ export class SqliteStoreDatabase implements StoreDatabase {
   }
 
   async reader(): Promise<Kysely<Schema>> {
-    return (await this.#current()).reader;
+    return (await this.#current()).reader.db;
+  }
+
+  async startReads(start: (db: Kysely<Schema>) => void): Promise<void> {
+    (await this.#current()).reader.atOneInstant(start);
   }
 
   async view<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result> {
@@ -246,7 +249,7 @@ export class SqliteStoreDatabase implements StoreDatabase {
     const { file, schemas } = this.#deps;
     const witness = this.#deps.witness === 'ignored' ? undefined : readWitness(file);
     const reads = openWriter === undefined ? openForReading(file) : openDatabase(file);
-    const reader = readerOf(reads);
+    const reader = new StoreReadings(reads);
     try {
       checkSchema(reads, file, schemas);
       if (witness !== undefined) requireInStep(reads, file, witness);
@@ -254,7 +257,7 @@ export class SqliteStoreDatabase implements StoreDatabase {
       const log = fileIdentity(`${file}-wal`);
       return { identity, log, reader, writer: openWriter?.(log) };
     } catch (error) {
-      await closeConnection(reader);
+      await reader.close();
       throw error;
     }
   }
@@ -267,20 +270,9 @@ export class SqliteStoreDatabase implements StoreDatabase {
     const isOurs = isSame(fileIdentity(this.#deps.file), identity);
     if (isOurs && !this.#isLogInPlace(log)) writer?.saveLog();
     this.#connections = undefined;
-    await closeConnection(reader);
+    await reader.close();
     await writer?.close();
   }
-}
-
-function readerOf(database: Database.Database): Kysely<Schema> {
-  database.pragma('query_only = ON');
-  // A reader waits only for recovery after a crash; it must not hold up the process for longer.
-  database.pragma('busy_timeout = 100');
-  const dialect = new SignetSqliteDialect(database, 'reads');
-  const reader = new Kysely<Schema>({ dialect });
-  // One that is in a transaction sees the store as it was when that began.
-  executeDirectly(reader, dialect.connection, () => database.open && !database.inTransaction);
-  return reader;
 }
 
 function isSame(one: FileIdentity | undefined, other: FileIdentity | undefined): boolean {
@@ -295,10 +287,4 @@ function isAlive(pid: number): boolean {
     // Of another user: there is such a process.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
-}
-
-/** The query layer closes only a file that it has used. */
-async function closeConnection(db: Kysely<Schema>): Promise<void> {
-  await sql`select 1`.execute(db).catch(() => undefined);
-  await db.destroy();
 }
