@@ -32,7 +32,8 @@ export function statement<Values extends Readonly<Record<keyof Values, Statement
     execute: (db, values) => {
       prepared ??= prepare(build, db);
       const parameters = prepared.parameters.map((parameter) => parameter(values));
-      return db.executeQuery({ ...prepared.query, parameters });
+      const { query, queryId, sql } = prepared.query;
+      return db.getExecutor().executeQuery({ query, queryId, sql, parameters });
     },
   };
 }

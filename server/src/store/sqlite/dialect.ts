@@ -50,14 +50,12 @@ export class SignetSqliteDialect extends SqliteDialect {
   }
 }
 
-/**
- * Has statements that are in words already (`statement.ts`) go straight to the connection of `db` while `isFree`: the way through the query layer
- * costs more than most of them.
- */
+/** Has the statements of `db` go straight to its connection while `isFree`: the way through the query layer costs more than most of them. */
 export function executeDirectly(db: Kysely<Schema>, connection: DatabaseConnection, isFree: () => boolean): void {
-  const throughLayer = db.executeQuery.bind(db);
-  db.executeQuery = (query, options) =>
-    'sql' in query && isFree() ? connection.executeQuery(query) : throughLayer(query, options);
+  const executor = db.getExecutor();
+  const throughLayer = executor.executeQuery.bind(executor);
+  executor.executeQuery = (query, options) =>
+    isFree() ? connection.executeQuery(query) : throughLayer(query, options);
 }
 
 class TransactionalAdapter extends SqliteAdapter {

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3';
-import { Kysely, sql } from 'kysely';
+import { Kysely } from 'kysely';
 import type { Schema } from '../database-schema.ts';
 import { executeDirectly, SignetSqliteDialect } from './dialect.ts';
 
@@ -38,9 +38,9 @@ export class StoreReadings {
     }
   }
 
-  /** The query layer closes only a file that it has used. */
+  /** Once a view that is open has ended. The query layer closes only a connection that it has given out. */
   async close(): Promise<void> {
-    await sql`select 1`.execute(this.db).catch(() => undefined);
+    await this.db.connection().execute(async () => undefined);
     await this.db.destroy();
   }
 }

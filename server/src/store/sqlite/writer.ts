@@ -1,11 +1,12 @@
 import type Database from 'better-sqlite3';
-import { type DatabaseConnection, Kysely } from 'kysely';
+import type { Kysely } from 'kysely';
 import { z } from 'zod';
 import { StoreUnavailableError, UnacknowledgedChangeError } from '../../errors.ts';
+import { FairTurns } from '../../turns/fair-turns.ts';
 import type { Schema } from '../database-schema.ts';
 import type { Durability } from '../store-database.ts';
-import { executeDirectly, SignetSqliteDialect } from './dialect.ts';
 import { isUnreadable } from './sqlite-errors.ts';
+import { Transactions } from './transactions.ts';
 import { type Position, WitnessWriter } from './witness.ts';
 import { writeError } from './written-file.ts';
 
@@ -44,8 +45,8 @@ const logRemoved = 'the log of the store was removed while it was in use';
 /** The connection that changes a store: numbers every change, and has the witness say so before anybody else is told. */
 export class StoreWriter {
   readonly #database: Database.Database;
-  readonly #db: Kysely<Schema>;
-  readonly #connection: DatabaseConnection;
+  readonly #transactions: Transactions;
+  readonly #turns = new FairTurns();
   readonly #witness: WitnessWriter;
   readonly #deps: WriterDeps;
   readonly #changes: Database.Statement<unknown[]>;
@@ -60,9 +61,7 @@ export class StoreWriter {
     this.#database = database;
     // What does not fit is written to the log during the change: less is left for its commit, which is one call.
     database.pragma(`cache_size = -${cacheKiB}`);
-    const dialect = new SignetSqliteDialect(database, 'changes');
-    this.#db = new Kysely<Schema>({ dialect });
-    this.#connection = dialect.connection;
+    this.#transactions = new Transactions(database);
     this.#deps = deps;
     this.#changes = database.prepare('select total_changes()').pluck();
     this.#number = database.prepare(
@@ -89,18 +88,13 @@ export class StoreWriter {
 
   /** Throws what `work` throws, errors of SQLite, and `UnacknowledgedChangeError` once it has been committed. */
   transact<Result>(work: (db: Kysely<Schema>) => Promise<Result>, durability: Durability): Promise<Transacted<Result>> {
-    return this.#db.connection().execute(async (connection) => {
+    return this.#oneAtATime(async () => {
       this.#prepareFor(durability);
-      const { result, position, at } = await connection.transaction().execute(async (transaction) => {
-        // Under the lock of writers: nobody can have begun another log and written to it.
-        if (!this.#deps.isLogInPlace()) throw new StoreUnavailableError(logRemoved);
+      const { result, position, at } = await this.#transactions.execute(async (run) => {
+        this.#requireLog();
         const before = this.#changes.get();
-        let isOver = false;
-        executeDirectly(transaction, this.#connection, () => !isOver);
-        const done = await work(transaction).finally(() => {
-          isOver = true;
-        });
-        return { result: done, ...(this.#changes.get() !== before && this.#nextPosition()) };
+        const result = await run(work);
+        return { result, ...(this.#changes.get() !== before && this.#nextPosition()) };
       });
       if (position !== undefined) this.#acknowledge(position, durability);
       return { result, hasChanged: position !== undefined, at };
@@ -109,10 +103,10 @@ export class StoreWriter {
 
   /** A change without meaning: it is numbered, and no record by the clock. */
   touch(): Promise<unknown> {
-    return this.#db.connection().execute(async (connection) => {
+    return this.#oneAtATime(async () => {
       this.#prepareFor('acknowledged');
-      const position = await connection.transaction().execute(async () => {
-        if (!this.#deps.isLogInPlace()) throw new StoreUnavailableError(logRemoved);
+      const position = await this.#transactions.execute(async () => {
+        this.#requireLog();
         return toPosition(this.#numberOnly.get());
       });
       this.#acknowledge(position, 'acknowledged');
@@ -132,14 +126,16 @@ export class StoreWriter {
 
   async close(): Promise<void> {
     this.#witness.close();
-    // The query layer closes only a file that it has used.
-    await this.#db
-      .selectFrom('meta')
-      .select('id')
-      .limit(1)
-      .execute()
-      .catch(() => undefined);
-    await this.#db.destroy();
+    await this.#oneAtATime(async () => void this.#database.close());
+  }
+
+  #oneAtATime<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#turns.run('', work);
+  }
+
+  /** Under the lock of writers: nobody can have begun another log and written to it. */
+  #requireLog(): void {
+    if (!this.#deps.isLogInPlace()) throw new StoreUnavailableError(logRemoved);
   }
 
   /** Without a sync of its own, a deferred change becomes durable with the next one that has one. */
