@@ -1,11 +1,12 @@
 import type Database from 'better-sqlite3';
 import {
   type CompiledQuery,
-  type ConnectionProvider,
   type DatabaseConnection,
   DefaultQueryExecutor,
+  type DialectAdapter,
   DummyDriver,
   type Kysely,
+  type QueryCompiler,
   type QueryResult,
   SqliteAdapter,
   SqliteQueryCompiler,
@@ -53,36 +54,39 @@ export class Transactions {
   }
 
   async #run<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result> {
-    const opened = new OpenTransaction(this.#dialect.connection);
-    const executor = new TransactionExecutor(this.#compiler, this.#adapter, opened);
+    const executor = new TransactionExecutor(this.#compiler, this.#adapter, this.#dialect.connection);
     const config = { dialect: this.#dialect };
     const props = { config, dialect: this.#dialect, driver: this.#driver, executor };
     try {
       return await work(new Transaction<Schema>(props));
     } finally {
-      opened.isOver = true;
+      executor.end();
     }
   }
 }
 
-/** Gives out the connection for as long as its work runs: what comes later would be part of another transaction, or of none. */
-class OpenTransaction implements ConnectionProvider {
+/**
+ * Executes statements on the connection for as long as the work of a transaction runs: what comes later would be part of another one, or of
+ * none. They take the shortest way: that of the query layer costs more than most of them.
+ */
+class TransactionExecutor extends DefaultQueryExecutor {
   readonly #connection: DatabaseConnection;
-  isOver = false;
+  #isOver = false;
 
-  constructor(connection: DatabaseConnection) {
+  constructor(compiler: QueryCompiler, adapter: DialectAdapter, connection: DatabaseConnection) {
+    super(compiler, adapter, { provideConnection: (consumer) => this.#unlessOver(() => consumer(connection)) });
     this.#connection = connection;
   }
 
-  provideConnection<Result>(consumer: (connection: DatabaseConnection) => Promise<Result>): Promise<Result> {
-    if (this.isOver) return Promise.reject(new Error('the transaction is over'));
-    return consumer(this.#connection);
-  }
-}
-
-/** Statements take the shortest way to the connection: that of the query layer costs more than most of them. */
-class TransactionExecutor extends DefaultQueryExecutor {
   override executeQuery<Row>(query: CompiledQuery<unknown>): Promise<QueryResult<Row>> {
-    return this.provideConnection((connection) => connection.executeQuery<Row>(query));
+    return this.#unlessOver(() => this.#connection.executeQuery<Row>(query));
+  }
+
+  end(): void {
+    this.#isOver = true;
+  }
+
+  #unlessOver<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#isOver ? Promise.reject(new Error('the transaction is over')) : work();
   }
 }
