@@ -25,8 +25,8 @@ export class ExactNames {
   readonly #from: number;
   /** The latest assertion at each place; a power of two of them. */
   readonly #heads: Int32Array;
-  /** How many there are at each place, up to `crowd`. */
-  readonly #counts: Uint8Array;
+  /** At each place one bit for each hash that is there, by what of it does not tell its place. */
+  readonly #marks: Uint8Array;
   /** Of each assertion the hash of its name, and the earlier one at the same place. */
   readonly #hashes: Int32Array;
   readonly #earlier: Int32Array;
@@ -38,7 +38,7 @@ export class ExactNames {
     this.#table = table;
     this.#from = from;
     this.#heads = new Int32Array(2 ** Math.ceil(Math.log2(length + 1))).fill(none);
-    this.#counts = new Uint8Array(this.#heads.length);
+    this.#marks = new Uint8Array(this.#heads.length);
     this.#hashes = new Int32Array(length);
     this.#earlier = new Int32Array(length);
     this.#groups = new Array<AssertionGroup | undefined>(length).fill(undefined);
@@ -47,14 +47,16 @@ export class ExactNames {
   /** Of the assertions whose resource has no wildcard. */
   static *build(table: AssertionTable, from: number): Steps<ExactNames> {
     const names = new ExactNames(table, from);
+    // How many there are at each place, up to `crowd`.
+    const counts = new Uint8Array(names.#heads.length);
     for (const { from, to } of table.namedRanges) {
       for (let begin = from; begin < to; begin += addedAtOnce) {
-        names.#addAll(begin, Math.min(begin + addedAtOnce, to));
+        names.#addAll(begin, Math.min(begin + addedAtOnce, to), counts);
         yield;
       }
     }
-    for (let place = 0; place < names.#counts.length; place += 1) {
-      if (names.#counts[place] === crowd) yield* names.#groupAll(place);
+    for (let place = 0; place < counts.length; place += 1) {
+      if (counts[place] === crowd) yield* names.#groupAll(place);
       if (place % (sliceLength * sliceLength) === 0) yield;
     }
     return names;
@@ -65,7 +67,10 @@ export class ExactNames {
     if (this.#hashes.length === 0) return 'none';
     const hash = hashFolded(resource, this.#from);
     if (hash === hasCapitals) return undefined;
-    let at = this.#heads[hash & (this.#heads.length - 1)] ?? none;
+    const place = hash & (this.#heads.length - 1);
+    // Few of the names that are not here get further.
+    if (((this.#marks[place] ?? 0) & markOf(hash)) === 0) return 'none';
+    let at = this.#heads[place] ?? none;
     for (let left = crowd; left > 0; left -= 1) {
       if (at < 0) return 'none';
       if (this.#hashes[at] === hash && this.#table.isNamed(at, resource))
@@ -96,16 +101,17 @@ export class ExactNames {
     return undefined;
   }
 
-  #addAll(from: number, to: number): void {
+  #addAll(from: number, to: number, counts: Uint8Array): void {
     const table = this.#table;
     const heads = this.#heads;
-    const counts = this.#counts;
+    const marks = this.#marks;
     for (let at = from; at < to; at += 1) {
       const hash = table.hashAt(at);
       const place = hash & (heads.length - 1);
       this.#hashes[at] = hash;
       this.#earlier[at] = heads[place] ?? none;
       heads[place] = at;
+      marks[place] = (marks[place] ?? 0) | markOf(hash);
       counts[place] = Math.min(crowd, (counts[place] ?? 0) + 1);
     }
   }
@@ -146,4 +152,9 @@ export class ExactNames {
     this.#groups[latest] = group;
     return group;
   }
+}
+
+/** One of eight bits: from the upper ones of a hash, of which the lower ones tell its place. */
+function markOf(hash: number): number {
+  return 1 << (hash >>> 28);
 }

@@ -21,16 +21,15 @@ const [capitalA, capitalZ] = [0x41, 0x5a];
 export class PrefixIndex {
   /** Ascending, each once. */
   readonly #lengths: number[] = [];
+  /** For each length the last units of its prefixes, one bit for all that have the lower five bits in common, as a letter and its capital have. */
+  readonly #ends: number[] = [];
   /** Its length is a power of two. */
   #table: (Entry | undefined)[] = emptyTable(firstSize);
   #count = 0;
 
   /** No prefix may be added twice. */
   add(prefix: string, group: AssertionGroup): void {
-    if (!this.#lengths.includes(prefix.length)) {
-      this.#lengths.push(prefix.length);
-      this.#lengths.sort((a, b) => a - b);
-    }
+    this.#addLength(prefix);
     if (this.#count === this.#table.length) this.#grow();
     this.#count += 1;
     place(this.#table, { prefix, hash: hashed(firstHash, prefix, 0, prefix.length), group, next: undefined });
@@ -60,18 +59,19 @@ export class PrefixIndex {
   /** What is seen for a role and an action of the prefixes that the text has from there on. */
   glance(text: string, from: number, role: string, action: string | undefined): Glance {
     const lengths = this.#lengths;
+    const ends = this.#ends;
     if (lengths.length > longestLook || text.length - from > longestText) return undefined;
     let seen: Glance = 'none';
-    let hash = firstHash;
+    let hash: number | undefined = firstHash;
     let at = from;
     for (let i = 0; i < lengths.length; i += 1) {
       const end = from + (lengths[i] ?? 0);
       if (end > text.length) break;
-      for (; at < end; at += 1) {
-        const unit = text.charCodeAt(at);
-        if (unit <= capitalZ && unit >= capitalA) return undefined;
-        hash = hashedUnit(hash, unit);
-      }
+      // Most prefixes end where a part of a name does: one character rules out most lengths.
+      if (((ends[i] ?? 0) & endBit(text, end)) === 0) continue;
+      hash = hashedFolded(hash, text, at, end);
+      if (hash === undefined) return undefined;
+      at = end;
       const group = this.#groupOf(hash, text, from, end);
       if (group !== 'none') seen = earlier(seen, group && glanceAtGroup(group, role, action));
     }
@@ -88,6 +88,17 @@ export class PrefixIndex {
       entry = entry.next;
     }
     return undefined;
+  }
+
+  #addLength(prefix: string): void {
+    const lengths = this.#lengths;
+    let at = 0;
+    while (at < lengths.length && (lengths[at] ?? 0) < prefix.length) at += 1;
+    if (lengths[at] !== prefix.length) {
+      lengths.splice(at, 0, prefix.length);
+      this.#ends.splice(at, 0, 0);
+    }
+    this.#ends[at] = (this.#ends[at] ?? 0) | (prefix.length === 0 ? anyEnd : endBit(prefix, prefix.length));
   }
 
   #grow(): void {
@@ -113,12 +124,30 @@ function place(table: (Entry | undefined)[], entry: Entry): void {
   table[slot] = entry;
 }
 
+const anyEnd = -1;
+
+/** The bit for what stands before that place. */
+function endBit(text: string, end: number): number {
+  return 1 << (text.charCodeAt(end - 1) & 31);
+}
+
 const firstHash = 0x811c9dc5 | 0;
 
 /** The hash of a text up to `end`, from the one up to `from`; its lower bits depend on all characters. */
 function hashed(hash: number, text: string, from: number, end: number): number {
   let next = hash;
   for (let at = from; at < end; at += 1) next = hashedUnit(next, text.charCodeAt(at));
+  return next;
+}
+
+/** The same of a text without capitals there; `undefined` for one that has some. */
+function hashedFolded(hash: number, text: string, from: number, end: number): number | undefined {
+  let next = hash;
+  for (let at = from; at < end; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit <= capitalZ && unit >= capitalA) return undefined;
+    next = hashedUnit(next, unit);
+  }
   return next;
 }
 
