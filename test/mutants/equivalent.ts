@@ -93,12 +93,6 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'an empty run more is merged with the others and adds nothing',
   },
   {
-    file: 'policy-engine/src/policy/radix-trie.ts',
-    from: 'while (length < end && label.charCodeAt(length) === key.charCodeAt(from + length)) length += 1;',
-    to: 'while (true && label.charCodeAt(length) === key.charCodeAt(from + length)) length += 1;',
-    reason: 'behind the end of a text there is no character: what is none equals nothing, not even itself',
-  },
-  {
     file: 'policy-engine/src/policy/assertion-group.ts',
     from: 'if (!search.isOpen(next.precedence, 0)) return;',
     to: 'if (false) return;',
@@ -520,24 +514,6 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'one comparison more before the other way of comparing gives the same answer',
   },
   {
-    file: 'policy-engine/src/policy/glob-index.ts',
-    from: 'for (let at = from; at < text.length; at += 1) {',
-    to: 'for (let at = from; at <= text.length; at += 1) {',
-    reason: 'past the last character there is none, and no node is found for it',
-  },
-  {
-    file: 'policy-engine/src/policy/glob-index.ts',
-    from: 'for (let i = text.length - 1; i >= 0; i -= 1) backwards += text.charAt(i);',
-    to: 'for (let i = text.length - 1; i > 0; i -= 1) backwards += text.charAt(i);',
-    reason: 'a suffix that lacks a character finds more globs, each of which is then compared as a whole',
-  },
-  {
-    file: 'policy-engine/src/policy/radix-trie.ts',
-    from: 'while (length < end && label.charCodeAt(length) === key.charCodeAt(from + length)) length += 1;',
-    to: 'while (length <= end && label.charCodeAt(length) === key.charCodeAt(from + length)) length += 1;',
-    reason: 'past the end of either text there is no character, which equals nothing',
-  },
-  {
     file: 'policy-engine/src/policy/assertion-group.ts',
     from: 'return group.toSorted((a, b) => a.precedence - b.precedence || a.rank - b.rank);',
     to: 'return group.toSorted((a, b) => a.precedence - b.precedence || false);',
@@ -850,12 +826,6 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'only on Windows, where these programs are not tested',
   },
   {
-    file: 'policy-engine/src/policy/glob-index.ts',
-    from: 'if (node.value !== undefined) this.#searchBySuffix(node.value, text, at, search);',
-    to: 'if (true) this.#searchBySuffix(node.value, text, at, search);',
-    reason: 'where there is no tree there is nothing to find in it; the condition tells the compiler so',
-  },
-  {
     file: 'policy-engine/src/policy/pattern.ts',
     from: 'for (let word = 0; word < words; word += 1) {',
     to: 'for (let word = 0; word <= words; word += 1) {',
@@ -890,12 +860,6 @@ export const equivalent: readonly Equivalent[] = [
     from: 'const place = search.matchesAction(next.action) ? placeOfRole(next, search) : -1;',
     to: 'const place = true ? placeOfRole(next, search) : -1;',
     reason: 'the rules are compared when the text has been; which comes first costs work only',
-  },
-  {
-    file: 'policy-engine/src/policy/glob-index.ts',
-    from: 'if (isLeaf(root)) return;',
-    to: 'if (false) return;',
-    reason: 'below what has no children nothing is found; not looking saves time only',
   },
   {
     file: 'policy-engine/src/token/token-verifier.ts',

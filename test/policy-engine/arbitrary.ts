@@ -99,6 +99,7 @@ export const request: fc.Arbitrary<{
     domain: fc.constantFrom('d', 'd', 'd', 'd', 'e', ''),
     roles: fc.oneof(
       fc.array(name, { maxLength: 3 }),
+      fc.array(withCapitals, { maxLength: 2 }),
       fc.constantFrom<string[]>(['a'], ['a', 'b'], ['*'], ['a*'], ['']),
     ),
     action: fc.oneof(name, withCapitals, fc.constantFrom('', '*')),

@@ -46,7 +46,8 @@ export function isGiven(wanted: string, given: string): Match {
   return wanted === given || beginsAt(wanted, given, 0);
 }
 
-function matchesGlobGiven(glob: Pattern, text: string, from: number): Match {
+/** Whether a glob matches a text from there on. */
+export function matchesGlobGiven(glob: Pattern, text: string, from: number): Match {
   if (text.length - from > longestText) return undefined;
   if (glob.parts === null) glob.parts = globParts(glob.text);
   return glob.parts && holdsParts(glob.parts, text, from);

@@ -1,111 +1,62 @@
-import { type AssertionGroup, mayOffer, searchGroup } from './assertion-group.ts';
-import { type GlobParts, globParts } from './glob-parts.ts';
-import { globLiterals, matchesGlob } from './pattern.ts';
-import { emptyTrie, isLeaf, nextNode, nextNodeBackwards, type TrieNode, trieNode } from './radix-trie.ts';
+import { type AssertionGroup, glanceAtGroup, mayOffer, searchGroup } from './assertion-group.ts';
+import { earlier, type Glance, longestLook, longestText, matchesGlobGiven } from './glance.ts';
+import { type GlobEntry, GlobNodes, type GlobWalk } from './glob-nodes.ts';
+import { globParts } from './glob-parts.ts';
+import { matchesGlob } from './pattern.ts';
 import type { Search } from './search.ts';
 
-/** A glob, and the next one that shares its literals. */
-interface GlobEntry {
-  readonly glob: string;
-  /** `null` until it is first compared. */
-  parts: GlobParts | undefined | null;
-  readonly group: AssertionGroup;
-  next: GlobEntry | undefined;
-  /** The last search that looked at it: a literal may be found in more than one place. */
-  seen: number;
-}
-
-/** The runtime finds a text of so many characters in a time that hardly depends on what it is. */
-const shortLabel = 32;
-
-/** By the literal before the first wildcard, there by the one behind the last (backwards), there by the longest between. */
-type ByInner = TrieNode<GlobEntry>;
-type BySuffix = TrieNode<ByInner>;
-type ByPrefix = TrieNode<BySuffix>;
+/** What a look may take, in units of work. */
+const stepsOfLook = longestLook * longestText;
 
 /** From a text to the assertions of the globs that match it; only globs whose literals are in the text are compared with it. */
 export class GlobIndex {
-  readonly #byPrefix: ByPrefix = emptyTrie();
-  #searches = 0;
+  readonly #nodes = new GlobNodes();
 
   add(glob: string, group: AssertionGroup): void {
-    const { prefix, suffix, inner } = globLiterals(glob);
-    const atPrefix = trieNode(this.#byPrefix, prefix);
-    atPrefix.value ??= emptyTrie();
-    const atSuffix = trieNode(atPrefix.value, reversed(suffix));
-    atSuffix.value ??= emptyTrie();
-    const atInner = trieNode(atSuffix.value, inner);
-    const first = atInner.value;
-    // the first stays first: it has the smallest rank, so once it matches most of the others need not be compared
-    if (first === undefined) atInner.value = { glob, parts: null, group, next: undefined, seen: 0 };
-    else first.next = { glob, parts: null, group, next: first.next, seen: 0 };
+    this.#nodes.add(glob, group);
   }
 
   /** Offers what the assertions of every glob that matches have to offer. */
   search(text: string, search: Search): void {
-    this.#searches += 1;
-    let node: ByPrefix | undefined = this.#byPrefix;
-    let at = 0;
-    while (node !== undefined) {
-      at += node.label.length;
-      if (node.value !== undefined) this.#searchBySuffix(node.value, text, at, search);
-      node = nextNode(node, text, at, search);
-    }
+    const walk: GlobWalk = { text, isAsIs: true, left: search.remaining, found: undefined };
+    this.#nodes.walk(walk, 0);
+    search.spend(search.remaining - walk.left);
+    for (let node = walk.found; node !== undefined; node = node.foundBefore) searchEntries(node.entries, text, search);
   }
 
-  #searchBySuffix(root: BySuffix, text: string, from: number, search: Search): void {
-    let node: BySuffix | undefined = root;
-    let at = text.length - 1;
-    while (node !== undefined) {
-      at -= node.label.length;
-      if (node.value !== undefined) this.#searchByInner(node.value, text, from, search);
-      node = nextNodeBackwards(node, text, at, search);
-    }
-  }
-
-  #searchByInner(root: ByInner, text: string, from: number, search: Search): void {
-    if (root.value !== undefined) this.#searchEntries(root.value, text, search);
-    if (isLeaf(root)) return;
-    search.spend(text.length - from);
-    const { only } = root;
-    if (only !== undefined && only.label.length <= shortLabel) {
-      for (let at = text.indexOf(only.label, from); at >= 0; at = text.indexOf(only.label, at + 1)) {
-        search.spend(only.label.length);
-        this.#searchFrom(only, text, at, search);
+  /** What is seen for a role and an action of the globs that match the text from there on. */
+  glance(text: string, from: number, role: string, action: string | undefined): Glance {
+    if (text.length - from > longestText) return undefined;
+    const walk: GlobWalk = { text, isAsIs: false, left: stepsOfLook, found: undefined };
+    this.#nodes.walk(walk, from);
+    if (walk.left < 0) return undefined;
+    let seen: Glance = 'none';
+    let left = longestLook;
+    for (let node = walk.found; node !== undefined; node = node.foundBefore) {
+      for (let { entries: entry } = node; entry !== undefined; entry = entry.next) {
+        left -= 1;
+        seen = left < 0 ? undefined : earlier(seen, glanceAtEntry(entry, text, from, role, action));
+        if (seen === undefined) return undefined;
       }
-      return;
     }
-    for (let at = from; at < text.length; at += 1) {
-      const node = nextNode(root, text, at, search);
-      if (node !== undefined) this.#searchFrom(node, text, at, search);
-    }
-  }
-
-  /** The label of the node stands at that place. */
-  #searchFrom(first: ByInner, text: string, from: number, search: Search): void {
-    let node: ByInner | undefined = first;
-    let at = from;
-    while (node !== undefined) {
-      if (node.value !== undefined) this.#searchEntries(node.value, text, search);
-      at += node.label.length;
-      node = nextNode(node, text, at, search);
-    }
-  }
-
-  #searchEntries(first: GlobEntry, text: string, search: Search): void {
-    if (first.seen === this.#searches) return;
-    first.seen = this.#searches;
-    for (let entry: GlobEntry | undefined = first; entry !== undefined; entry = entry.next) {
-      const { glob, group } = entry;
-      if (!mayOffer(group, search)) continue;
-      if (entry.parts === null) entry.parts = globParts(glob);
-      if (matchesGlob(glob, entry.parts, text, search)) searchGroup(group, search);
-    }
+    return seen;
   }
 }
 
-function reversed(text: string): string {
-  let backwards = '';
-  for (let i = text.length - 1; i >= 0; i -= 1) backwards += text.charAt(i);
-  return backwards;
+/** The assertions first: most globs that share their literals with a text match it, and are for somebody else. */
+// biome-ignore lint/complexity/useMaxParams: an object for them takes longer to make than to compare
+function glanceAtEntry(entry: GlobEntry, text: string, from: number, role: string, action: string | undefined): Glance {
+  const seen = glanceAtGroup(entry.group, role, action);
+  if (seen === 'none') return seen;
+  const matches = matchesGlobGiven(entry, text, from);
+  if (matches === undefined) return undefined;
+  return matches ? seen : 'none';
+}
+
+function searchEntries(first: GlobEntry | undefined, text: string, search: Search): void {
+  for (let entry = first; entry !== undefined; entry = entry.next) {
+    if (!mayOffer(entry.group, search)) continue;
+    if (entry.parts === null) entry.parts = globParts(entry.text);
+    if (matchesGlob(entry.text, entry.parts, text, search)) searchGroup(entry.group, search);
+  }
 }

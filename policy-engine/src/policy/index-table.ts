@@ -4,7 +4,6 @@ import { glanceAtGroup } from './assertion-group.ts';
 import type { AssertionTable } from './assertion-table.ts';
 import { ExactNames } from './exact-names.ts';
 import { earlier, type Glance } from './glance.ts';
-import { GlobsOfRoles } from './globs-of-roles.ts';
 import { indexPatterns } from './index-assertions.ts';
 import type { PatternIndex } from './pattern-index.ts';
 import { PolicyIndex } from './policy-index.ts';
@@ -14,19 +13,11 @@ import { longestRow, SmallPolicy } from './small-policy.ts';
 /** By rows of assertions where they are few, by their resources otherwise. `prefix` stands before the names of resources. */
 export function* indexTable(table: AssertionTable, prefix: string): Steps<PolicyIndex> {
   if (table.length <= longestRow) return new SmallPolicy(rankPatternRoles(table.all()), prefix);
-  const patterns: CompiledAssertion[] = [];
-  const globs: CompiledAssertion[] = [];
-  for (const assertion of rankPatternRoles(table.others)) {
-    const { kind } = assertion.resource;
-    if (kind === 'glob') globs.push(assertion);
-    else if (kind !== 'exact') patterns.push(assertion);
-  }
+  const patterns = rankPatternRoles(table.others).filter(({ resource }) => resource.kind !== 'exact');
   return new ResourceIndex({
     names: yield* ExactNames.build(table, prefix.length),
     patterns: yield* indexPatterns(patterns),
-    globs: yield* indexPatterns(globs),
     nameStart: prefix.length,
-    ofRoles: globs.some(({ rolePattern }) => rolePattern !== undefined) ? undefined : yield* GlobsOfRoles.build(globs),
   });
 }
 
@@ -49,9 +40,6 @@ interface ResourceParts {
   readonly names: ExactNames;
   /** What is not a name. */
   readonly patterns: PatternIndex | undefined;
-  readonly globs: PatternIndex | undefined;
-  /** The globs once more, unless roles are patterns. */
-  readonly ofRoles: GlobsOfRoles | undefined;
 }
 
 /** By the name of the resource, and by the patterns that it fits. */
@@ -64,18 +52,16 @@ class ResourceIndex extends PolicyIndex {
   }
 
   glance(role: string, action: string, resource: string): Glance {
-    const { names, patterns, globs, ofRoles, nameStart } = this.#parts;
-    let seen = globs === undefined ? 'none' : ofRoles?.glance(role, action, resource, nameStart);
-    if (patterns !== undefined) seen = earlier(seen, patterns.glance(resource, nameStart, role, action));
+    const { names, patterns, nameStart } = this.#parts;
+    const seen = patterns === undefined ? 'none' : patterns.glance(resource, nameStart, role, action);
     if (seen === undefined) return undefined;
     const group = names.glance(resource);
     return group === 'none' ? seen : earlier(seen, group && glanceAtGroup(group, role, action));
   }
 
   search(search: Search): void {
-    const { names, patterns, globs, ofRoles } = this.#parts;
+    const { names, patterns } = this.#parts;
     names.search(search);
     patterns?.search(search.name, search);
-    if (globs !== undefined && ofRoles?.search(search) !== true) globs.search(search.name, search);
   }
 }

@@ -37,9 +37,9 @@ export class PatternIndex {
 
   /** What is seen for a role and an action of the patterns that match the text from there on; without a name as it is only where no pattern is one. */
   glance(text: string, from: number, role: string, action: string | undefined): Glance {
-    if (this.#globs !== undefined) return undefined;
-    const seen = this.#exact.size === 0 ? 'none' : this.#glanceAtName(text, role, action);
-    return this.#prefixes === undefined ? seen : earlier(seen, this.#prefixes.glance(text, from, role, action));
+    let seen = this.#exact.size === 0 ? 'none' : this.#glanceAtName(text, role, action);
+    if (this.#prefixes !== undefined) seen = earlier(seen, this.#prefixes.glance(text, from, role, action));
+    return this.#globs === undefined ? seen : earlier(seen, this.#globs.glance(text, from, role, action));
   }
 
   #glanceAtName(text: string, role: string, action: string | undefined): Glance {

@@ -1,5 +1,6 @@
 import { type AssertionGroup, glanceAtGroup } from './assertion-group.ts';
 import { earlier, type Glance, longestLook, longestText } from './glance.ts';
+import { anyUnit, emptyLiteral, hashed, hashedFolded, unitBit } from './literal-hash.ts';
 import { startsWith } from './pattern.ts';
 import type { Work } from './work.ts';
 
@@ -12,7 +13,6 @@ interface Entry {
 }
 
 const firstSize = 8;
-const [capitalA, capitalZ] = [0x41, 0x5a];
 
 /**
  * Prefixes in a table by their hash. A text is hashed once, character by character, and looked up where a prefix may end: as often as prefixes
@@ -21,7 +21,7 @@ const [capitalA, capitalZ] = [0x41, 0x5a];
 export class PrefixIndex {
   /** Ascending, each once. */
   readonly #lengths: number[] = [];
-  /** For each length the last units of its prefixes, one bit for all that have the lower five bits in common, as a letter and its capital have. */
+  /** For each length the last units of its prefixes, as bits (`unitBit`). */
   readonly #ends: number[] = [];
   /** Its length is a power of two. */
   #table: (Entry | undefined)[] = emptyTable(firstSize);
@@ -32,14 +32,14 @@ export class PrefixIndex {
     this.#addLength(prefix);
     if (this.#count === this.#table.length) this.#grow();
     this.#count += 1;
-    place(this.#table, { prefix, hash: hashed(firstHash, prefix, 0, prefix.length), group, next: undefined });
+    place(this.#table, { prefix, hash: hashed(emptyLiteral, prefix, 0, prefix.length), group, next: undefined });
   }
 
   /** Calls `visit` with what was added for each prefix of the text. */
   search<W extends Work>(text: string, work: W, visit: (group: AssertionGroup, work: W) => void): void {
     const table = this.#table;
     const lengths = this.#lengths;
-    let hash = firstHash;
+    let hash = emptyLiteral;
     let at = 0;
     for (let i = 0; i < lengths.length; i += 1) {
       const length = lengths[i] ?? 0;
@@ -62,13 +62,13 @@ export class PrefixIndex {
     const ends = this.#ends;
     if (lengths.length > longestLook || text.length - from > longestText) return undefined;
     let seen: Glance = 'none';
-    let hash: number | undefined = firstHash;
+    let hash: number | undefined = emptyLiteral;
     let at = from;
     for (let i = 0; i < lengths.length; i += 1) {
       const end = from + (lengths[i] ?? 0);
       if (end > text.length) break;
       // Most prefixes end where a part of a name does: one character rules out most lengths.
-      if (((ends[i] ?? 0) & endBit(text, end)) === 0) continue;
+      if (((ends[i] ?? 0) & unitBit(text, end - 1)) === 0) continue;
       hash = hashedFolded(hash, text, at, end);
       if (hash === undefined) return undefined;
       at = end;
@@ -98,7 +98,7 @@ export class PrefixIndex {
       lengths.splice(at, 0, prefix.length);
       this.#ends.splice(at, 0, 0);
     }
-    this.#ends[at] = (this.#ends[at] ?? 0) | (prefix.length === 0 ? anyEnd : endBit(prefix, prefix.length));
+    this.#ends[at] = (this.#ends[at] ?? 0) | (prefix.length === 0 ? anyUnit : unitBit(prefix, prefix.length - 1));
   }
 
   #grow(): void {
@@ -122,36 +122,4 @@ function place(table: (Entry | undefined)[], entry: Entry): void {
   const slot = entry.hash & (table.length - 1);
   entry.next = table[slot];
   table[slot] = entry;
-}
-
-const anyEnd = -1;
-
-/** The bit for what stands before that place. */
-function endBit(text: string, end: number): number {
-  return 1 << (text.charCodeAt(end - 1) & 31);
-}
-
-const firstHash = 0x811c9dc5 | 0;
-
-/** The hash of a text up to `end`, from the one up to `from`; its lower bits depend on all characters. */
-function hashed(hash: number, text: string, from: number, end: number): number {
-  let next = hash;
-  for (let at = from; at < end; at += 1) next = hashedUnit(next, text.charCodeAt(at));
-  return next;
-}
-
-/** The same of a text without capitals there; `undefined` for one that has some. */
-function hashedFolded(hash: number, text: string, from: number, end: number): number | undefined {
-  let next = hash;
-  for (let at = from; at < end; at += 1) {
-    const unit = text.charCodeAt(at);
-    if (unit <= capitalZ && unit >= capitalA) return undefined;
-    next = hashedUnit(next, unit);
-  }
-  return next;
-}
-
-function hashedUnit(hash: number, unit: number): number {
-  const next = Math.imul(hash ^ unit, 0x01000193);
-  return next ^ (next >>> 15);
 }

@@ -36,6 +36,11 @@ export class Work {
     return this.limit - this.left;
   }
 
+  /** What may still be spent. */
+  get remaining(): number {
+    return this.left;
+  }
+
   /** Throws `WorkExceededError` once more than the limit is spent. */
   spend(units: number): void {
     this.left -= units;

@@ -213,18 +213,6 @@ export const engineRows: readonly Row[] = [
     'the breadth of an assertion is 5 at most; it only spaces out a list',
   ),
   elsewhere(
-    'policy-engine/src/policy/globs-of-roles.ts',
-    'longestRow',
-    'policy-engine/policy/large-policy.test.ts',
-    'globs of one role are told apart, whether they are 12 or 13 and names have 128 characters, 256 or one more',
-  ),
-  elsewhere(
-    'policy-engine/src/policy/globs-of-roles.ts',
-    'longestText',
-    'policy-engine/policy/large-policy.test.ts',
-    'globs of one role are told apart, whether they are 12 or 13 and names have 128 characters, 256 or one more',
-  ),
-  elsewhere(
     'policy-engine/src/policy/glance.ts',
     'longestText',
     'policy-engine/policy/large-policy.test.ts',

@@ -30,6 +30,8 @@ const others: Readonly<Record<string, (index: number) => typeof rule>> = {
   'of the same resource, a third of them with this action for another role': (index) =>
     index % 3 === 0 ? { ...rule, role: `editor${index}` } : { ...rule, action: `write${index}` },
   'of every resource, with another action': (index) => ({ ...rule, resource: '*', action: `write${index}` }),
+  'of other resources, by what stands between stars': (index) => ({ ...rule, resource: `*.y${index}.*` }),
+  'of other resources, by what stands behind a star': (index) => ({ ...rule, resource: `*.y${index}` }),
   'of every resource, for another role': (index) => ({ ...rule, resource: '*', role: `editor${index}` }),
 };
 for (const [what, make] of Object.entries(others)) {
