@@ -52,31 +52,43 @@ export class SmallPolicy extends PolicyIndex {
 
   glance(role: string, action: string, resource: string): Glance {
     const ofRole = this.#ofRoles.get(role);
+    const bits = ofRole ?? this.#ofOtherRoles;
+    const otherRole = ofRole === undefined ? role : undefined;
+    if ((bits & (bits - 1)) === 0) return this.#glanceAtOnly(bits, otherRole, action, resource);
     const ofAction = this.#ofActions.get(action);
     // Folded, it may be an action that is named.
     if (ofAction === undefined && this.#ofActions.size > 0 && !isFolded(action)) return undefined;
-    const bits = (ofRole ?? this.#ofOtherRoles) & (ofAction ?? this.#ofOtherActions);
-    if (bits === 0) return 'none';
-    return this.#glanceAt(
-      bits,
-      ofRole === undefined ? role : undefined,
-      ofAction === undefined ? action : undefined,
-      resource,
-    );
+    const otherAction = ofAction === undefined ? action : undefined;
+    return this.#glanceAt(bits & (ofAction ?? this.#ofOtherActions), otherRole, otherAction, resource);
+  }
+
+  /** For the one assertion that is left, or none: its action is compared sooner than it is looked up. */
+  #glanceAtOnly(bit: number, role: string | undefined, action: string, resource: string): Glance {
+    if (bit === 0) return 'none';
+    const matches = matchesGiven(this.#entryAt(bit).assertion.action, action, 0);
+    if (matches !== true) return matches === undefined ? undefined : 'none';
+    return this.#glanceAt(bit, role, undefined, resource);
   }
 
   /** Role and action are given where they are not named, and so not compared yet. */
   #glanceAt(bits: number, role: string | undefined, action: string | undefined, resource: string): Glance {
+    if (bits === 0) return 'none';
     const last = resource.charCodeAt(resource.length - 1);
     if (isCapital(last)) return undefined;
-    for (let at = 0, left = bits; left !== 0; at += 1, left >>>= 1) {
-      const entry = this.#row[at];
-      if ((left & 1) === 0 || entry === undefined || (entry.text !== undefined && entry.last !== last)) continue;
+    for (let left = bits; left !== 0; left &= left - 1) {
+      const entry = this.#entryAt(left & -left);
+      if (entry.text !== undefined && entry.last !== last) continue;
       const matches = isMeant(entry, role, action, resource, this.#nameStart);
       if (matches === undefined || (matches && entry.assertion.conditions.kind !== 'none')) return undefined;
       if (matches) return entry.assertion;
     }
     return 'none';
+  }
+
+  #entryAt(bit: number): RowEntry {
+    const entry = this.#row[31 - Math.clz32(bit)];
+    if (entry === undefined) throw new RangeError('no such assertion');
+    return entry;
   }
 
   search(search: Search): void {
