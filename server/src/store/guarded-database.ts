@@ -78,7 +78,15 @@ export function guardDatabase(database: StoreDatabase): GuardedDatabase {
   return {
     read: async <Result>(query: (db: Kysely<Schema>) => Promise<Result>) => {
       const { promise, resolve, reject } = Promise.withResolvers<Result>();
-      reads.push({ start: (db) => resolve(query(db)), fail: reject });
+      const start = (db: Kysely<Schema>) => {
+        // One that throws at once is no matter of those that come along.
+        try {
+          resolve(query(db));
+        } catch (error) {
+          reject(error);
+        }
+      };
+      reads.push({ start, fail: reject });
       // What else this turn of the event loop asks for comes along.
       if (reads.length === 1) setImmediate(() => void startReads());
       try {
