@@ -1,34 +1,20 @@
 import { asciiIn } from '../natively.ts';
 import type { Steps } from '../steps/steps.ts';
 import type { Effect, WireAssertion } from '../wire/index.ts';
+import { addToHash, emptyHash, finishHash } from './name-hash.ts';
 
-const [role, action, resource] = [0, 1, 2];
-
-/** An assertion of plain texts by its places in a document. The lists have a number for its role, its action and its resource. */
-export class PackedItem {
-  /** Where its bracket stands. */
-  item = 0;
-  /** Where its texts stand, as a whole and without the domain before a name. */
-  readonly begins = new Int32Array(3);
-  readonly starts = new Int32Array(3);
-  readonly ends = new Int32Array(3);
-  /** Of the names. */
-  readonly hashes = new Int32Array(3);
-  /** Not zero where there is more than a name in lower case: a wildcard, a capital, a colon that does not end the domain. */
-  readonly marks = new Uint8Array(3);
-  isDeny = false;
-}
-
-/** Numbers for each assertion; the role is among the bits of others. */
-const columns = 6;
+/** Numbers for each assertion: where it begins, with its flags; where the name of its resource begins; where its action begins. */
+const columns = 3;
 const firstRows = 64;
-const [denyBit, lookBit, actionBit, bits] = [1, 2, 4, 8];
+
+/** It denies; its role or its resource is more than a name in lower case; its action is. */
+export const [denyFlag, lookFlag, actionFlag] = [1, 2, 4];
+const flagBits = 3;
 
 /** Assertions between two yields. */
 const sliceLength = 512;
 
 const quote = 0x22;
-const colon = 0x3a;
 const closeObject = 0x7d;
 
 /**
@@ -54,19 +40,15 @@ export class PackedAssertions {
     return this.#count;
   }
 
-  add({ item, begins, starts, ends, hashes, marks, isDeny }: PackedItem): void {
+  /** `item` is where it begins, `name` and `action` where the texts begin, the domain before the name left out. */
+  add(item: number, name: number, action: number, flags: number): void {
     const at = this.#count * columns;
     if (at === this.#rows.length) this.#widen(item);
     const rows = this.#rows;
-    rows[at] = item;
-    rows[at + 1] = starts[resource] ?? 0;
-    rows[at + 2] = ends[resource] ?? 0;
-    rows[at + 3] = hashes[resource] ?? 0;
-    rows[at + 4] = begins[action] ?? 0;
-    const needsLook = marks[role] !== 0 || marks[resource] !== 0;
-    const others = (needsLook ? lookBit : 0) + (marks[action] === 0 ? 0 : actionBit);
-    rows[at + 5] = (begins[role] ?? 0) * bits + others + (isDeny ? denyBit : 0);
-    if (others > 0) this.#latestOther = this.#count;
+    rows[at] = (item << flagBits) | flags;
+    rows[at + 1] = name;
+    rows[at + 2] = action;
+    if (flags > denyFlag) this.#latestOther = this.#count;
     this.#count += 1;
   }
 
@@ -82,59 +64,71 @@ export class PackedAssertions {
 
   /** Whether its role or its resource is more than a name in lower case. */
   needsLook(row: number): boolean {
-    return (this.#number(row, 5) & lookBit) !== 0;
+    return (this.#number(row, 0) & lookFlag) !== 0;
   }
 
   /** Whether its action is more than that. */
   hasOtherAction(row: number): boolean {
-    return (this.#number(row, 5) & actionBit) !== 0;
-  }
-
-  hashOf(row: number): number {
-    return this.#number(row, 3);
+    return (this.#number(row, 0) & actionFlag) !== 0;
   }
 
   effectOf(row: number): Effect {
-    return (this.#number(row, 5) & denyBit) === 0 ? 'ALLOW' : 'DENY';
-  }
-
-  roleOf(row: number): string {
-    return this.#textFrom(Math.floor(this.#number(row, 5) / bits));
+    return (this.#number(row, 0) & denyFlag) === 0 ? 'ALLOW' : 'DENY';
   }
 
   actionOf(row: number): string {
-    return this.#textFrom(this.#number(row, 4));
+    return this.#textFrom(this.#number(row, 2));
   }
 
   nameOf(row: number): string {
-    return this.#textIn(this.#number(row, 1), this.#number(row, 2));
+    return this.#textFrom(this.#number(row, 1));
   }
 
-  /** Its resource with the domain. */
-  resourceOf(row: number): string {
-    const start = this.#number(row, 1);
-    const isFull = this.#bytes[start - 1] === colon;
-    return isFull ? this.#textIn(start - this.prefix.length, this.#number(row, 2)) : this.prefix + this.nameOf(row);
+  /** Writes the hashes of the names from `from` to `to` where the rows have their places. */
+  hashNames(hashes: Int32Array, from: number, to: number): void {
+    const bytes = this.#bytes;
+    for (let row = from; row < to; row += 1) {
+      let hash = emptyHash;
+      let at = this.#number(row, 1);
+      for (let byte = bytes[at] as number; byte !== quote; byte = bytes[at] as number) {
+        hash = addToHash(hash, byte);
+        at += 1;
+      }
+      hashes[row] = finishHash(hash);
+    }
   }
 
   /** Whether the name of its resource is the text from there on. */
   isNamed(row: number, text: string, from: number): boolean {
-    const start = this.#number(row, 1);
-    const length = this.#number(row, 2) - start;
-    if (length !== text.length - from) return false;
     const bytes = this.#bytes;
-    for (let at = 0; at < length; at += 1) if (bytes[start + at] !== text.charCodeAt(from + at)) return false;
-    return true;
+    let at = this.#number(row, 1);
+    for (let index = from; index < text.length; index += 1, at += 1) {
+      const unit = text.charCodeAt(index);
+      // No name has a quote in it: the text does not go on behind the name.
+      if (bytes[at] !== unit || unit === quote) return false;
+    }
+    return bytes[at] === quote;
+  }
+
+  /** The assertion as it was written: a new object each time. */
+  itemOf(row: number): WireAssertion {
+    const [assertion] = this.itemsOf(row, row + 1);
+    if (assertion === undefined) throw new RangeError('no such assertion');
+    return assertion;
   }
 
   /** Assertions that stand one behind the other. */
   itemsOf(from: number, to: number): WireAssertion[] {
-    const end = this.#bytes.indexOf(closeObject, this.#number(to - 1, 0)) + 1;
-    return JSON.parse(`[${this.#textIn(this.#number(from, 0), end)}]`);
+    const end = this.#bytes.indexOf(closeObject, this.#beginOf(to - 1)) + 1;
+    return JSON.parse(`[${this.#textIn(this.#beginOf(from), end)}]`);
   }
 
   #textFrom(start: number): string {
     return this.#textIn(start, this.#bytes.indexOf(quote, start));
+  }
+
+  #beginOf(row: number): number {
+    return this.#number(row, 0) >>> flagBits;
   }
 
   #number(row: number, column: number): number {
@@ -162,9 +156,7 @@ export class PackedAssertion {
 
   /** As it was written: a new object each time. */
   unpack(): WireAssertion {
-    const [assertion] = this.#all.itemsOf(this.#row, this.#row + 1);
-    if (assertion === undefined) throw new RangeError('no such assertion');
-    return assertion;
+    return this.#all.itemOf(this.#row);
   }
 }
 

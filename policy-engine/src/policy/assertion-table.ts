@@ -131,11 +131,14 @@ export class AssertionTable {
     return this.#names[index]?.slice(this.#context.prefix.length) ?? this.at(place).resource.text;
   }
 
-  /** The hash of that name. */
-  hashAt(place: number): number {
-    const index = place - this.#packedPlaces;
-    if (index < 0 && this.#packed !== undefined) return this.#packed.all.hashOf(place);
-    const whole = this.#names[index];
+  /** Writes the hashes of the names from place `from` to place `to`, all of one range, where they have their places. */
+  hashNames(hashes: Int32Array, from: number, to: number): void {
+    if (from < this.#packedPlaces) this.#packed?.all.hashNames(hashes, from, to);
+    else for (let place = from; place < to; place += 1) hashes[place] = this.#hashAt(place);
+  }
+
+  #hashAt(place: number): number {
+    const whole = this.#names[place - this.#packedPlaces];
     if (whole !== undefined) return hashFolded(whole, this.#context.prefix.length);
     return hashFolded(this.at(place).resource.text, 0);
   }

@@ -51,13 +51,15 @@ export class ExactNames {
     const counts = new Uint8Array(names.#heads.length);
     for (const { from, to } of table.namedRanges) {
       for (let begin = from; begin < to; begin += addedAtOnce) {
-        names.#addAll(begin, Math.min(begin + addedAtOnce, to), counts);
+        const end = Math.min(begin + addedAtOnce, to);
+        table.hashNames(names.#hashes, begin, end);
+        names.#addAll(begin, end, counts);
         yield;
       }
     }
-    for (let place = 0; place < counts.length; place += 1) {
-      if (counts[place] === crowd) yield* names.#groupAll(place);
-      if (place % (sliceLength * sliceLength) === 0) yield;
+    for (let place = counts.indexOf(crowd); place >= 0; place = counts.indexOf(crowd, place + 1)) {
+      yield* names.#groupAll(place);
+      yield;
     }
     return names;
   }
@@ -101,18 +103,20 @@ export class ExactNames {
     return undefined;
   }
 
+  /** `counts` are how many there are at each place, up to `crowd`. */
   #addAll(from: number, to: number, counts: Uint8Array): void {
-    const table = this.#table;
     const heads = this.#heads;
+    const hashes = this.#hashes;
+    const earlier = this.#earlier;
     const marks = this.#marks;
     for (let at = from; at < to; at += 1) {
-      const hash = table.hashAt(at);
+      const hash = hashes[at] as number;
       const place = hash & (heads.length - 1);
-      this.#hashes[at] = hash;
-      this.#earlier[at] = heads[place] ?? none;
+      earlier[at] = heads[place] as number;
       heads[place] = at;
-      marks[place] = (marks[place] ?? 0) | markOf(hash);
-      counts[place] = Math.min(crowd, (counts[place] ?? 0) + 1);
+      marks[place] = (marks[place] as number) | markOf(hash);
+      const count = counts[place] as number;
+      if (count < crowd) counts[place] = count + 1;
     }
   }
 

@@ -16,6 +16,7 @@ import { internals } from '../../limits/row.ts';
 
 interface Run {
   readonly length: number;
+  readonly all: { isNamed(row: number, text: string, from: number): boolean };
 }
 interface Payload {
   readonly policies: readonly { readonly name: string; readonly assertions: readonly object[] }[];
@@ -244,6 +245,41 @@ for (const count of [15, 16, 17, 300, 5000]) {
     );
   });
 }
+
+test('assertions are packed in every order of their members', (t) => {
+  const orders = ordersOf(['role', 'action', 'resource', 'effect', 'id']);
+  const items = Array.from({ length: 1000 }, (_, index) => {
+    const assertion = new Map<string, unknown>(Object.entries(plain(index)));
+    // Some twice, so that a form is met that was met before.
+    const order = orders[(index >> 1) % orders.length] ?? [];
+    return JSON.stringify(Object.fromEntries(order.map((name) => [name, assertion.get(name)])));
+  });
+  const text = payloadOf([`[${items.join()}]`]);
+  const how = { pieceLength: 3000 };
+  const found = readPacked(text, how);
+  const wanted = readPlainly(text, how);
+  if (typeof found === 'string' || typeof wanted === 'string') return t.fail();
+  t.is(packedCount(found), items.length);
+  t.deepEqual<unknown, unknown>(runAtOnce(unpackPolicies(found)), wanted);
+  t.deepEqual(toldOf(runAtOnce(compile(domain, found as never))), toldOf(compileDomain(domain, wanted)));
+});
+
+function ordersOf(names: readonly string[]): readonly (readonly string[])[] {
+  if (names.length === 0) return [[]];
+  return names.flatMap((first) => ordersOf(names.filter((name) => name !== first)).map((rest) => [first, ...rest]));
+}
+
+test('a text that goes on as the document does behind a name is not that name', (t) => {
+  const text = payloadOf([JSON.stringify(Array.from({ length: 40 }, (_, index) => plain(index)))]);
+  const found = readPacked(text, { pieceLength: 32_768 });
+  const run = typeof found === 'string' ? undefined : found[0]?.assertions[0];
+  if (!(run instanceof AssertionRun)) return t.fail();
+  const begin = text.indexOf('item.1"');
+  for (let end = begin; end < begin + 200; end += 1) {
+    const name = text.slice(begin, end);
+    t.is(run.all.isNamed(1, `d:${name}`, 2), name === 'item.1', name);
+  }
+});
 
 test('of policies one after the other those are packed that have many assertions', (t) => {
   const sizes = [100, 5, 40, 16, 15, 0, 400, 1, 1, 1, 200];
