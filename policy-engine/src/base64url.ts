@@ -16,14 +16,14 @@ function codecOfNode(node: typeof Buffer): Base64urlCodec {
     },
     decodeAscii(text, bytes) {
       const [read, written] = [view(text), view(bytes)];
-      // With a character skipped there are fewer bytes than the text has room for.
-      if (written.write(read.toString('latin1'), 'base64url') !== bytes.length) return false;
       if (read.includes(plus) || read.includes(slash)) return false;
+      const letters = read.toString('latin1');
+      // With a character skipped there are fewer bytes than the text has room for.
+      if (written.write(letters, 'base64url') !== bytes.length) return false;
       // Bits behind the last byte.
-      const rest = text.length % 4;
+      const rest = letters.length % 4;
       return (
-        rest === 0 ||
-        written.toString('base64url', bytes.length - rest + 1) === read.toString('latin1', text.length - rest)
+        rest === 0 || written.toString('base64url', bytes.length - rest + 1) === letters.slice(letters.length - rest)
       );
     },
   };
@@ -41,17 +41,21 @@ export function encodeBase64url(bytes: Uint8Array): string {
  * ends, other characters and bits that would be thrown away are refused.
  */
 export function decodeBase64url(text: string): Uint8Array<ArrayBuffer> | undefined {
-  const bytes = emptyFor(text.length);
-  return bytes !== undefined && codec.decode(text, bytes) ? bytes : undefined;
+  const length = lengthFor(text.length);
+  if (length === undefined) return undefined;
+  const bytes = new Uint8Array(length);
+  return codec.decode(text, bytes) ? bytes : undefined;
 }
 
 /** Characters between two yields, in fours: some tenths of a millisecond. */
 const sliceLength = 65_536;
 
-/** `decodeBase64url` in slices, for long texts in UTF-8. */
-export function* decodeBase64urlInSteps(text: Uint8Array): Steps<Uint8Array<ArrayBuffer> | undefined> {
-  const bytes = emptyFor(text.length);
-  if (bytes === undefined) return undefined;
+/** `decodeBase64url` in slices, for long texts in UTF-8. The bytes may take the place of the text: memory that was never used costs more than to read it. */
+export function* decodeBase64urlInSteps(text: Uint8Array, inPlace = false): Steps<Uint8Array | undefined> {
+  const length = lengthFor(text.length);
+  if (length === undefined) return undefined;
+  // Each slice is read before it is written, and never written beyond itself.
+  const bytes = inPlace ? text.subarray(0, length) : new Uint8Array(length);
   for (let from = 0; from < text.length; from += sliceLength) {
     const start = (from / 4) * 3;
     const slice = bytes.subarray(start, start + (sliceLength / 4) * 3);
@@ -61,7 +65,7 @@ export function* decodeBase64urlInSteps(text: Uint8Array): Steps<Uint8Array<Arra
   return bytes;
 }
 
-/** Room for the bytes of a text of that length. */
-function emptyFor(length: number): Uint8Array<ArrayBuffer> | undefined {
-  return length % 4 === 1 ? undefined : new Uint8Array(Math.floor((length * 3) / 4));
+/** How many bytes a text of that length stands for. */
+function lengthFor(length: number): number | undefined {
+  return length % 4 === 1 ? undefined : Math.floor((length * 3) / 4);
 }

@@ -30,11 +30,16 @@ export interface VerifiedBundle extends BundlePayload {
   readonly content?: string;
 }
 
-/** A bundle that was found good, but for what may follow what. */
-export interface OpenedBundle extends Omit<VerifiedBundle, 'digest' | 'policies'> {
-  readonly policies: readonly PackedPolicy[];
-  /** Makes the digest, in slices as the rest: for a large bundle that takes as long as reading it. */
+/** What is only compared where a bundle may be another one under the same version; made in slices as the rest. */
+export interface LaterFacts {
+  /** For a large bundle that takes as long as reading it. */
   digest(): Promise<string>;
+  content(): Promise<string | undefined>;
+}
+
+/** A bundle that was found good, but for what may follow what. */
+export interface OpenedBundle extends Omit<VerifiedBundle, 'digest' | 'content' | 'policies'>, LaterFacts {
+  readonly policies: readonly PackedPolicy[];
 }
 
 /** What a bundle is verified against. */
@@ -61,6 +66,8 @@ export interface VerifyBundleOptions {
 type OpenBundleOptions = Omit<VerifyBundleOptions, 'floor'> & {
   /** Default: WebCrypto. */
   bundleCrypto?: BundleCrypto;
+  /** Whether the bytes are the caller's no more: then the payload takes their place, in half of the memory. Default false. */
+  ownsBytes?: boolean;
 };
 
 /** The largest bundle there may be, in bytes: none larger is made, fetched or looked at. */
@@ -82,17 +89,24 @@ export const maxBundleLifeMs = 7_776_000_000;
  * Throws `PolicyEngineError` with a code that begins with `bundle-`, or `keys-unavailable` when the keys could not be had.
  */
 export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBundleOptions): Promise<VerifiedBundle> {
-  const { data, ...facts } = await readBundle(bytes, options);
+  const { data, content: contentOf, ...facts } = await readBundle(bytes, options);
   const { pause = noPause } = options;
+  const content = await contentOf();
   const policies = await runWithPauses(unpackPolicies(data.policies), pause);
   const digest = await digestOf({ ...data, policies }, webBundleCrypto, pause);
-  const verified = { ...data, ...facts, policies: asMeant(policies, data.origin), digest };
+  const verified = {
+    ...data,
+    ...facts,
+    policies: asMeant(policies, data.origin),
+    digest,
+    ...(content !== undefined && { content }),
+  };
   const refusal = refuseSuccessor(verified, options.floor);
   if (refusal !== undefined) throw refusal;
   return verified;
 }
 
-/** `verifyBundle` without a floor; assertions and the digest are made when they are asked for. */
+/** `verifyBundle` without a floor; assertions and what is compared are made when they are asked for. */
 export async function openBundle(bytes: Uint8Array | string, options: OpenBundleOptions): Promise<OpenedBundle> {
   const { data, ...facts } = await readBundle(bytes, options);
   const { pause = noPause, bundleCrypto = webBundleCrypto } = options;
@@ -110,7 +124,7 @@ interface ReadBundle extends Pick<OpenedBundle, 'domain' | 'kid' | 'content'> {
 }
 
 async function readBundle(bytes: Uint8Array | string, options: OpenBundleOptions): Promise<ReadBundle> {
-  const { pause = noPause, athenzBundles = false, bundleCrypto = webBundleCrypto } = options;
+  const { pause = noPause, athenzBundles = false, bundleCrypto = webBundleCrypto, ownsBytes = false } = options;
   const run = <T>(steps: Steps<T>) => runWithPauses(steps, pause);
   const jws = readJws(await run(parseJson(bytesOf(bytes), { bytesOf: 'payload' })));
   const { kid, alg } = readHeader(jws, athenzBundles);
@@ -118,7 +132,7 @@ async function readBundle(bytes: Uint8Array | string, options: OpenBundleOptions
   const parts = [encoder.encode(`${jws.protected}.`), jws.payload];
   const verify: Verify = async (signature) => run(bundleCrypto.verify(parts, signature, key));
   const encoding = await verifySignature({ alg, encoded: jws.signature, key, verify }, athenzBundles);
-  const payload = await run(decodeBase64urlInSteps(jws.payload));
+  const payload = await run(decodeBase64urlInSteps(jws.payload, ownsBytes));
   if (payload === undefined) throw malformed('`payload` is not base64url');
   const content: Uint8Array[] = [];
   const onMember = (name: string | undefined, begin: number, end: number) => {
@@ -129,12 +143,10 @@ async function readBundle(bytes: Uint8Array | string, options: OpenBundleOptions
   if (data.origin === undefined && encoding !== 'p1363') throw wrongSignature();
   checkClaims(data, options);
   const { domain } = options;
-  return {
-    data,
-    domain,
-    kid,
-    ...(content.length > 0 && { content: await hashOf(content, bundleCrypto, pause) }),
-  };
+  const contentOf = lazyContent(content[0], bundleCrypto, pause);
+  // Where nothing is packed, nothing else needs the payload any more.
+  if (runs.isEmpty) await contentOf();
+  return { data, domain, kid, content: contentOf };
 }
 
 function asMeant<Policy extends PackedPolicy>(policies: readonly Policy[], origin: BundleOrigin): readonly Policy[] {
@@ -145,7 +157,21 @@ async function hashOf(parts: readonly Uint8Array[], bundleCrypto: BundleCrypto, 
   return encodeBase64url(await runWithPauses(bundleCrypto.digest(parts), pause));
 }
 
-/** In a function of its own: it may be kept for long, and must not keep more of the bundle than its policies. */
+/** In a function of its own, as the next one: it may be kept for long, and must not keep more of the bundle than it needs. */
+function lazyContent(
+  text: Uint8Array | undefined,
+  bundleCrypto: BundleCrypto,
+  pause: Pause,
+): () => Promise<string | undefined> {
+  let left = text;
+  let made: Promise<string> | undefined;
+  return async () => {
+    if (left !== undefined) made = hashOf([left], bundleCrypto, pause);
+    left = undefined;
+    return made;
+  };
+}
+
 function lazyDigest(
   { domain, policies, origin }: PackedPayload,
   bundleCrypto: BundleCrypto,

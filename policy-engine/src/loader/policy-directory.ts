@@ -268,7 +268,7 @@ export class PolicyDirectory {
       const refusal = refuseSuccessor(bundle.floor, this.#commonFloors.of(domain));
       if (refusal !== undefined && !lags.has(refusal.code)) throw refusal;
       if (isWorse(bundle, next.get(domain), now)) throw expired();
-      this.#floors.accept(domain, bundle.floor, bundle.digest);
+      this.#floors.accept(domain, bundle.floor, bundle.later);
       next.set(domain, bundle);
       state.error = undefined;
       return true;

@@ -51,7 +51,8 @@ async function readFileThat(
     const identity = [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(':');
     if (identity === known) return { kind: 'unchanged' };
     if (stats.size > BigInt(maxBytes)) return { kind: 'unreadable', problem: `it is larger than ${maxBytes} bytes` };
-    const bytes = new Uint8Array(Number(stats.size));
+    // Not filled with zeros before: what was not read is not handed out.
+    const bytes = Buffer.allocUnsafeSlow(Number(stats.size));
     let length = 0;
     while (length < bytes.length) {
       const { bytesRead } = await handle.read(bytes, length, bytes.length - length, length);

@@ -1,5 +1,5 @@
 import type { ItemRun, RunReader } from '../json/piece-reader.ts';
-import { action, type Form, FormReader, id, marks, none, resource, role } from './assertion-form.ts';
+import { action, type Form, FormReader, id, marks, none, type Part, resource, role } from './assertion-form.ts';
 import { AssertionRun, actionFlag, lookFlag, PackedAssertions } from './packed-assertions.ts';
 
 const comma = 0x2c;
@@ -38,6 +38,11 @@ export class AssertionReader implements RunReader {
     this.#text = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     const { prefix } = this.#all;
     this.#formReader = new FormReader(bytes, [`${prefix}role.`, '', prefix]);
+  }
+
+  /** Whether it has taken none. */
+  get isEmpty(): boolean {
+    return this.#all.count === 0;
   }
 
   /** Those that begin within the length, up to the first that is written otherwise. */
@@ -92,7 +97,7 @@ export class AssertionReader implements RunReader {
     if (begin > limit) return -1;
     let at = begin;
     for (let index = 0; index < parts.length; index += 1) {
-      const { member, words, rest, restMask, restLength, stop, look } = parts[index] as Form['parts'][number];
+      const { member, words, rest, restMask, restLength, stop, look } = parts[index] as Part;
       for (let word = 0; word < words.length; word += 1, at += 4) if (text.getInt32(at) !== words[word]) return -1;
       if ((text.getInt32(at) & restMask) !== rest) return -1;
       at += restLength;

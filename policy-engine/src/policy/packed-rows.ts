@@ -17,7 +17,7 @@ export class PackedRows {
   readonly all: PackedAssertions;
   readonly #context: PrepareContext;
   readonly #ranges: RowRange[] = [];
-  readonly #ready: (CompiledAssertion | undefined)[];
+  readonly #ready = new Map<number, CompiledAssertion>();
   /** The resource in full of those that were made ready without one: texts are compared faster than bytes. */
   readonly #texts: (string | undefined)[];
   #count = 0;
@@ -25,7 +25,6 @@ export class PackedRows {
   constructor(all: PackedAssertions, context: PrepareContext) {
     this.all = all;
     this.#context = context;
-    this.#ready = new Array<CompiledAssertion | undefined>(all.count).fill(undefined);
     this.#texts = new Array<string | undefined>(all.count).fill(undefined);
   }
 
@@ -62,10 +61,10 @@ export class PackedRows {
   }
 
   at(row: number, known?: Pattern): CompiledAssertion {
-    const ready = this.#ready[row];
+    const ready = this.#ready.get(row);
     if (ready !== undefined) return ready;
     const made = this.#make(row, known);
-    this.#ready[row] = made;
+    this.#ready.set(row, made);
     return made;
   }
 
