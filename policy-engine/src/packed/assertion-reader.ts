@@ -24,8 +24,9 @@ export class AssertionReader implements RunReader {
   readonly #text: DataView;
   readonly #all: PackedAssertions;
   readonly #formReader: FormReader;
-  /** Those that were met; the latest is the first. */
+  /** Those that were met, and the latest of them. */
   #forms: Form[] = [];
+  #form: Form | undefined;
   /** Where reading ends in any case. */
   #limit = 0;
   /** Of the assertion that is being read: where its values begin, where they end, and what is to be seen in them, each by member. */
@@ -60,7 +61,7 @@ export class AssertionReader implements RunReader {
   #readItems(begin: number, until: number): number {
     let end = begin;
     for (let next = begin; next < until; next = end + 1) {
-      const form = this.#forms[0];
+      const form = this.#form;
       let at = form === undefined ? -1 : this.#take(form, next);
       if (at < 0) at = this.#takeOther(next);
       if (at < 0) break;
@@ -72,17 +73,19 @@ export class AssertionReader implements RunReader {
 
   /** Takes an assertion of another form than the last one. */
   #takeOther(begin: number): number {
-    for (const [index, form] of this.#forms.entries()) {
-      const end = index === 0 ? -1 : this.#take(form, begin);
+    for (const form of this.#forms) {
+      const end = form === this.#form ? -1 : this.#take(form, begin);
       if (end >= 0) {
-        this.#forms.splice(index, 1);
-        this.#forms.unshift(form);
+        this.#form = form;
         return end;
       }
     }
     const form = this.#formReader.read(begin);
     const end = form === undefined ? -1 : this.#take(form, begin);
-    if (form !== undefined && end >= 0) this.#forms = [form, ...this.#forms.slice(0, formsKept - 1)];
+    if (form === undefined || end < 0) return -1;
+    if (this.#forms.length === formsKept) this.#forms = [];
+    this.#forms.push(form);
+    this.#form = form;
     return end;
   }
 
