@@ -13,7 +13,6 @@ const { byHand } = await internals<{
   byHand: {
     encode(bytes: Uint8Array): string;
     decode(text: string, bytes: Uint8Array): boolean;
-    decodeAscii(text: Uint8Array, bytes: Uint8Array): boolean;
   };
 }>('policy-engine/src/base64url-by-hand.ts');
 
@@ -23,14 +22,11 @@ function decodeByHand(text: string): Uint8Array | undefined {
   return byHand.decode(text, bytes) ? bytes : undefined;
 }
 
-/** What the bytes of a text mean, natively and by hand, and in the place of the text; that they mean the same is checked. */
+/** What the bytes of a text mean, also in the place of the text. */
 function decodeAscii(text: Uint8Array): Uint8Array | undefined {
   const found = runAtOnce(decodeBase64urlInSteps(text));
   const inPlace = runAtOnce(decodeBase64urlInSteps(new Uint8Array(text), true));
   deepStrictEqual(inPlace && Uint8Array.from(inPlace), found);
-  const bytes = new Uint8Array(Math.floor((text.length * 3) / 4));
-  const other = text.length % 4 !== 1 && byHand.decodeAscii(text, bytes) ? bytes : undefined;
-  deepStrictEqual(found, other);
   return found;
 }
 
@@ -46,7 +42,7 @@ const anyText = fc
     return text.slice(0, at) + put + text.slice(at + gone);
   });
 
-test('by hand and natively, bytes have one text and any other is refused', (t) => {
+test('by hand, natively and in slices, bytes have one text and any other is refused', (t) => {
   let taken = 0;
   fc.assert(
     fc.property(anyText, (text) => {
@@ -73,6 +69,8 @@ for (const [what, text] of [
   ['bits that would be thrown away', 'QR'],
   ['one character too many', 'QUFBQ'],
   ['a character of another alphabet', 'QUFł'],
+  ['a byte order mark', 'QUFB\ufeffQUFB'],
+  ['a byte order mark before it', '\ufeffQUFB'],
 ] as const) {
   test(`refused: ${what}`, (t) => {
     t.is(decodeBase64url(text), undefined);
@@ -86,7 +84,7 @@ test('the bytes of a long text are whole, and a fault in any slice of it is foun
   const text = encodeBase64url(bytes);
   t.is(text, byHand.encode(bytes));
   t.true(Buffer.from(decodeBase64url(text) ?? '').equals(bytes));
-  for (const at of [0, 65_535, 65_536, 131_072, text.length - 1]) {
+  for (const at of [0, 65_535, 65_536, 131_072, text.length - 9, text.length - 5, text.length - 1]) {
     for (const put of ['*', '+', '/', '=', '\n', 'é']) {
       const faulty = `${text.slice(0, at)}${put}${text.slice(at + 1)}`;
       t.is(decodeBase64url(faulty), undefined);
