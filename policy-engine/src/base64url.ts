@@ -34,7 +34,7 @@ export function decodeBase64url(text: string): Uint8Array<ArrayBuffer> | undefin
   return codec.decode(text, bytes) ? bytes : undefined;
 }
 
-/** Characters between two yields, in fours: some tenths of a millisecond. */
+/** Characters between two yields, in fours: some tenths of a millisecond. Shorter texts are not worth a table. */
 const sliceLength = 65_536;
 
 /**
@@ -42,12 +42,13 @@ const sliceLength = 65_536;
  * may take the place of the text.
  */
 export function* decodeBase64urlInSteps(text: Uint8Array, inPlace = false): Steps<Uint8Array | undefined> {
+  if (text.length <= sliceLength) return decodeBase64url(ascii.decode(text));
   const length = lengthFor(text.length);
   if (length === undefined) return undefined;
   const bytes = inPlace ? text.subarray(0, length) : new Uint8Array(length);
   const [from, to] = [viewOf(text), viewOf(bytes)];
   // The last four or more characters stand for the last bytes.
-  const last = Math.max(0, Math.ceil(text.length / 4) - 2) * 4;
+  const last = (Math.ceil(text.length / 4) - 2) * 4;
   const rest = decodeBase64url(ascii.decode(text.subarray(last)));
   if (rest === undefined) return undefined;
   for (let at = 0; at < last; at += sliceLength) {

@@ -19,7 +19,7 @@ const noPrefix = new Uint8Array();
 /** All members but the number, each once. */
 const required = 0b10111;
 
-/** What a byte of a value says of it: that it must be folded or matched, that it has a colon, that it ends as a number or as plain ASCII. */
+/** What a byte of a value says of it: that it must be folded or matched, that it has a colon (flags of a packed assertion), that it ends as a number or as a text of ASCII. */
 const [closerLook, hasColon, noDigit, noText, anything] = [1, 2, 4, 8, 16];
 
 /** What each byte says. */
@@ -35,6 +35,7 @@ export const marks: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) => {
 export interface Part {
   readonly member: number;
   readonly words: Int32Array;
+  readonly wordCount: number;
   readonly rest: number;
   readonly restMask: number;
   readonly restLength: number;
@@ -47,8 +48,9 @@ export interface Part {
 /** What the assertions of one form have in common: all but their texts and numbers. */
 export interface Form {
   readonly parts: readonly Part[];
-  /** Of all parts, in bytes. */
-  readonly length: number;
+  readonly partCount: number;
+  /** Where such an assertion may begin, and each of its values end: no part is behind the end of the document then. */
+  readonly last: number;
   /** Of each assertion: whether it denies. */
   readonly flags: number;
   readonly hasNumber: boolean;
@@ -86,8 +88,15 @@ export class FormReader {
     if (this.#bytes[this.#at] !== closeObject || (seen & required) !== required) return undefined;
     this.#at += 1;
     this.#endPart(none, anything, 0);
-    const length = this.#parts.reduce((sum, { words, restLength }) => sum + words.byteLength + restLength, 0);
-    return { parts: this.#parts, length, flags: this.#isDeny ? denyFlag : 0, hasNumber: (seen & (1 << id)) !== 0 };
+    const length = this.#parts.reduce((sum, { words, restLength }) => sum + 4 * words.length + restLength, 0);
+    return {
+      parts: this.#parts,
+      partCount: this.#parts.length,
+      // The rest of a part is read as four bytes.
+      last: this.#bytes.length - length - 4,
+      flags: this.#isDeny ? denyFlag : 0,
+      hasNumber: (seen & (1 << id)) !== 0,
+    };
   }
 
   /** Goes behind the value of the next member, whose comma or bracket stands here. Answers which member that is. */
@@ -129,7 +138,7 @@ export class FormReader {
     const rest = padded.getInt32(length - restLength);
     // All bits of the bytes that are left; a shift by 32 would be none.
     const restMask = restLength === 0 ? 0 : -1 << (8 * (4 - restLength));
-    this.#parts.push({ member, words, rest, restMask, restLength, stop, look });
+    this.#parts.push({ member, words, wordCount: words.length, rest, restMask, restLength, stop, look });
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ItemRun, RunReader } from '../json/piece-reader.ts';
 import { action, type Form, FormReader, id, marks, none, type Part, resource, role } from './assertion-form.ts';
-import { AssertionRun, actionFlag, lookFlag, PackedAssertions } from './packed-assertions.ts';
+import { AssertionRun, actionShift, nameShift, PackedAssertions } from './packed-assertions.ts';
 
 const comma = 0x2c;
 const zero = 0x30;
@@ -73,13 +73,20 @@ export class AssertionReader implements RunReader {
 
   /** Takes an assertion of another form than the last one. */
   #takeOther(begin: number): number {
-    for (const form of this.#forms) {
+    const forms = this.#forms;
+    for (let index = 0; index < forms.length; index += 1) {
+      const form = forms[index] as Form;
       const end = form === this.#form ? -1 : this.#take(form, begin);
       if (end >= 0) {
         this.#form = form;
         return end;
       }
     }
+    return this.#takeNew(begin);
+  }
+
+  /** Takes an assertion of a form that was not met yet. */
+  #takeNew(begin: number): number {
     const form = this.#formReader.read(begin);
     const end = form === undefined ? -1 : this.#take(form, begin);
     if (form === undefined || end < 0) return -1;
@@ -89,48 +96,41 @@ export class AssertionReader implements RunReader {
     return end;
   }
 
-  /** Takes the assertion that begins there, if it has that form. Answers where it ends; negative for another one. One function, which is compiled once. */
+  /** Takes the assertion that begins there, if it has that form. Answers where it ends; negative for another one. */
   #take(form: Form, begin: number): number {
     const bytes = this.#bytes;
     const text = this.#text;
     const values = this.#values;
-    const { parts } = form;
-    // No part is looked for beyond the end.
-    const limit = Math.min(this.#limit, bytes.length - form.length - 4);
+    const { parts, partCount } = form;
+    const limit = Math.min(this.#limit, form.last);
     if (begin > limit) return -1;
     let at = begin;
-    for (let index = 0; index < parts.length; index += 1) {
-      const { member, words, rest, restMask, restLength, stop, look } = parts[index] as Part;
-      for (let word = 0; word < words.length; word += 1, at += 4) if (text.getInt32(at) !== words[word]) return -1;
+    for (let index = 0; index < partCount; index += 1) {
+      const { member, words, wordCount, rest, restMask, restLength, stop, look } = parts[index] as Part;
+      for (let word = 0; word < wordCount; word += 1, at += 4) if (text.getInt32(at) !== words[word]) return -1;
       if ((text.getInt32(at) & restMask) !== rest) return -1;
       at += restLength;
       values[member] = at;
       let seen = 0;
-      for (
-        let mark = marks[bytes[at] as number] as number;
-        (mark & stop) === 0 && at < limit;
-        mark = marks[bytes[at] as number] as number
-      ) {
+      let mark = marks[bytes[at] as number] as number;
+      for (; (mark & stop) === 0 && at < limit; mark = marks[bytes[at] as number] as number) {
         seen |= mark;
         at += 1;
       }
       values[member + valueCount] = at;
       values[member + 2 * valueCount] = seen & look;
     }
-    return this.#add(form, begin) ? at : -1;
+    if (form.hasNumber && !this.#isNumber(values[id] as number, values[id + valueCount] as number)) return -1;
+    const seenInNames = (values[role + 2 * valueCount] as number) | (values[resource + 2 * valueCount] as number);
+    const flags =
+      form.flags | (seenInNames << nameShift) | ((values[action + 2 * valueCount] as number) << actionShift);
+    this.#all.add(begin, values[resource] as number, values[action] as number, flags);
+    return at;
   }
 
-  /** Adds the assertion that was read. Answers false for one whose number is not written as JSON wants it. */
-  #add({ hasNumber, flags }: Form, begin: number): boolean {
-    const values = this.#values;
-    if (hasNumber) {
-      const start = values[id] as number;
-      const digits = (values[id + valueCount] as number) - start;
-      if (digits < 1 || digits > safeDigits || (digits > 1 && this.#bytes[start] === zero)) return false;
-    }
-    const hasOtherName = values[role + 2 * valueCount] !== 0 || values[resource + 2 * valueCount] !== 0;
-    const others = (hasOtherName ? lookFlag : 0) | (values[action + 2 * valueCount] === 0 ? 0 : actionFlag);
-    this.#all.add(begin, values[resource] as number, values[action] as number, flags | others);
-    return true;
+  /** Whether the digits are written as JSON wants it. */
+  #isNumber(from: number, to: number): boolean {
+    const digits = to - from;
+    return digits > 0 && digits <= safeDigits && (digits === 1 || this.#bytes[from] !== zero);
   }
 }

@@ -1,13 +1,8 @@
-/** The hash of a text without characters. */
-export const emptyHash = 0;
-
-/** The hash of a text, before `finishHash`, with one more code unit. */
-export function addToHash(hash: number, unit: number): number {
-  return Math.imul(hash ^ unit, 0x01000193);
-}
+/** What a hash is multiplied with for each code unit; it begins with nought. */
+const factor = 0x01000193;
 
 /** A number of 31 bits, whose lower ones depend on all units. */
-export function finishHash(hash: number): number {
+function finish(hash: number): number {
   return (hash ^ (hash >>> 15)) & 0x7fffffff;
 }
 
@@ -18,11 +13,22 @@ const [capitalA, capitalZ] = [0x41, 0x5a];
 
 /** The hash of the text from there on; `hasCapitals` for one that is not folded. */
 export function hashFolded(text: string, from: number): number {
-  let hash = emptyHash;
+  let hash = 0;
   for (let at = from; at < text.length; at += 1) {
     const unit = text.charCodeAt(at);
     if (unit <= capitalZ && unit >= capitalA) return hasCapitals;
-    hash = addToHash(hash, unit);
+    hash = Math.imul(hash ^ unit, factor);
   }
-  return finishHash(hash);
+  return finish(hash);
+}
+
+/** The same hash of a folded text in ASCII that ends before the byte `end`. */
+export function hashBytes(bytes: Uint8Array, from: number, end: number): number {
+  let hash = 0;
+  let at = from;
+  for (let byte = bytes[at] as number; byte !== end; byte = bytes[at] as number) {
+    hash = Math.imul(hash ^ byte, factor);
+    at += 1;
+  }
+  return finish(hash);
 }

@@ -1,15 +1,17 @@
 import { asciiIn } from '../natively.ts';
 import type { Steps } from '../steps/steps.ts';
 import type { Effect, WireAssertion } from '../wire/index.ts';
-import { addToHash, emptyHash, finishHash } from './name-hash.ts';
+import { hashBytes } from './name-hash.ts';
 
 /** Numbers for each assertion: where it begins, with its flags; where the name of its resource begins; where its action begins. */
 const columns = 3;
 const firstRows = 64;
 
-/** It denies; its role or its resource is more than a name in lower case; its action is. */
-export const [denyFlag, lookFlag, actionFlag] = [1, 2, 4];
-const flagBits = 3;
+/** Flags: that it denies; what its role and its resource have, and what its action has, beyond a name in lower case (two bits each). */
+const flagBits = 5;
+export const denyFlag = 0b00001;
+export const [nameShift, actionShift] = [1, 3];
+const [nameFlags, actionFlags] = [0b00110, 0b11000];
 
 /** Assertions between two yields. */
 const sliceLength = 512;
@@ -64,12 +66,12 @@ export class PackedAssertions {
 
   /** Whether its role or its resource is more than a name in lower case. */
   needsLook(row: number): boolean {
-    return (this.#number(row, 0) & lookFlag) !== 0;
+    return (this.#number(row, 0) & nameFlags) !== 0;
   }
 
   /** Whether its action is more than that. */
   hasOtherAction(row: number): boolean {
-    return (this.#number(row, 0) & actionFlag) !== 0;
+    return (this.#number(row, 0) & actionFlags) !== 0;
   }
 
   effectOf(row: number): Effect {
@@ -87,15 +89,8 @@ export class PackedAssertions {
   /** Writes the hashes of the names from `from` to `to` where the rows have their places. */
   hashNames(hashes: Int32Array, from: number, to: number): void {
     const bytes = this.#bytes;
-    for (let row = from; row < to; row += 1) {
-      let hash = emptyHash;
-      let at = this.#number(row, 1);
-      for (let byte = bytes[at] as number; byte !== quote; byte = bytes[at] as number) {
-        hash = addToHash(hash, byte);
-        at += 1;
-      }
-      hashes[row] = finishHash(hash);
-    }
+    const rows = this.#rows;
+    for (let row = from; row < to; row += 1) hashes[row] = hashBytes(bytes, rows[row * columns + 1] as number, quote);
   }
 
   /** Whether the name of its resource is the text from there on. */

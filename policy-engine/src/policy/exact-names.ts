@@ -10,8 +10,8 @@ import type { Work } from './work.ts';
 
 /** The groups of so many assertions at one place are made when the policy is compiled: no question waits for more. */
 const crowd = 64;
-/** So many take some tenths of a millisecond. */
-const addedAtOnce = 4096;
+/** So many take some hundredths of a millisecond; a function that runs longer is compiled while it runs, and once more. */
+const addedAtOnce = 512;
 /** In place of an assertion. */
 const none = -1;
 
