@@ -10,17 +10,24 @@ const sextets: Uint8Array = (() => {
 
 /** From six bits to their character code. */
 const codes: Uint8Array = Uint8Array.from(alphabet, (character) => character.charCodeAt(0));
-const ascii = new TextDecoder();
+/** What is not ASCII is no letter of the alphabet, a byte order mark neither. */
+const ascii = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** How a program turns bytes into base64url and back. */
 export interface Base64urlCodec {
   encode(bytes: Uint8Array): string;
   /** Fills `bytes` from a text of the length that they need, and answers whether it is the one text for them. */
   decode(text: string, bytes: Uint8Array): boolean;
+  /** The same for a text in bytes; what is not ASCII is no letter of the alphabet either. */
+  decodeAscii(text: Uint8Array, bytes: Uint8Array): boolean;
 }
 
 /** For programs that have none of their own that refuses as strictly. */
-export const byHand: Base64urlCodec = { encode: encodeByHand, decode: decodeByHand };
+export const byHand: Base64urlCodec = {
+  encode: encodeByHand,
+  decode: decodeByHand,
+  decodeAscii: (text, bytes) => decodeByHand(ascii.decode(text), bytes),
+};
 
 function encodeByHand(bytes: Uint8Array): string {
   // Not text upon text: of a payload of megabytes that would be millions of small strings.
@@ -66,37 +73,4 @@ function decodeGroup(text: string, at: number): number {
 
 function sextet(text: string, at: number): number {
   return sextets[text.charCodeAt(at)] ?? invalid;
-}
-
-/** In place of twelve bits. */
-const noPair = 0xf000;
-let pairs: Uint16Array | undefined;
-
-/** From two characters, the first in the lower byte, to their twelve bits. Made when it is needed: it is larger than most texts. */
-function tableOfPairs(): Uint16Array {
-  if (pairs !== undefined) return pairs;
-  pairs = new Uint16Array(65_536).fill(noPair);
-  for (const [high, first] of codes.entries()) {
-    for (const [low, second] of codes.entries()) pairs[first | (second << 8)] = (high << 6) | low;
-  }
-  return pairs;
-}
-
-/**
- * Decodes the characters from `from` to `to`, whole fours, each to its place in `bytes`, and one byte more, which is whatever is there. Answers
- * whether all are of the alphabet. The bytes may take the place of the text.
- */
-export function decodeFours(text: DataView, bytes: DataView, from: number, to: number): boolean {
-  const twelveBits = tableOfPairs();
-  let put = (from / 4) * 3;
-  let all = 0;
-  for (let at = from; at < to; at += 4) {
-    const four = text.getInt32(at, true);
-    const first = twelveBits[four & 0xffff] as number;
-    const second = twelveBits[four >>> 16] as number;
-    bytes.setInt32(put, (first << 20) | (second << 8));
-    all |= first | second;
-    put += 3;
-  }
-  return all < noPair;
 }

@@ -13,6 +13,7 @@ const { byHand } = await internals<{
   byHand: {
     encode(bytes: Uint8Array): string;
     decode(text: string, bytes: Uint8Array): boolean;
+    decodeAscii(text: Uint8Array, bytes: Uint8Array): boolean;
   };
 }>('policy-engine/src/base64url-by-hand.ts');
 
@@ -22,19 +23,14 @@ function decodeByHand(text: string): Uint8Array | undefined {
   return byHand.decode(text, bytes) ? bytes : undefined;
 }
 
-/** So long a text is decoded from bytes to bytes; it stands for as many bytes of nought. */
-const before = 'A'.repeat(65_536);
-const bytesBefore = 49_152;
-
-/** What the bytes of a text mean, as a short text, behind a long one, and in its place. */
+/** What the bytes of a text mean, natively and by hand, and in the place of the text; that they mean the same is checked. */
 function decodeAscii(text: Uint8Array): Uint8Array | undefined {
   const found = runAtOnce(decodeBase64urlInSteps(text));
-  const long = Buffer.concat([Buffer.from(before), text]);
-  for (const inPlace of [false, true]) {
-    const all = runAtOnce(decodeBase64urlInSteps(new Uint8Array(long), inPlace));
-    deepStrictEqual(all && Uint8Array.from(all.subarray(bytesBefore)), found);
-    deepStrictEqual(all?.subarray(0, bytesBefore).some((byte) => byte !== 0) ?? false, false);
-  }
+  const inPlace = runAtOnce(decodeBase64urlInSteps(new Uint8Array(text), true));
+  deepStrictEqual(inPlace && Uint8Array.from(inPlace), found);
+  const bytes = new Uint8Array(Math.floor((text.length * 3) / 4));
+  const other = text.length % 4 !== 1 && byHand.decodeAscii(text, bytes) ? bytes : undefined;
+  deepStrictEqual(found, other);
   return found;
 }
 
@@ -50,7 +46,7 @@ const anyText = fc
     return text.slice(0, at) + put + text.slice(at + gone);
   });
 
-test('by hand, natively and in slices, bytes have one text and any other is refused', (t) => {
+test('by hand and natively, bytes have one text and any other is refused', (t) => {
   let taken = 0;
   fc.assert(
     fc.property(anyText, (text) => {
@@ -65,9 +61,9 @@ test('by hand, natively and in slices, bytes have one text and any other is refu
         (found === undefined) === (decodeByHand(text) === undefined)
       );
     }),
-    { numRuns: 1500 },
+    { numRuns: 3000 },
   );
-  t.true(taken > 150, `${taken}`);
+  t.true(taken > 300, `${taken}`);
 });
 
 for (const [what, text] of [
@@ -92,7 +88,7 @@ test('the bytes of a long text are whole, and a fault in any slice of it is foun
   const text = encodeBase64url(bytes);
   t.is(text, byHand.encode(bytes));
   t.true(Buffer.from(decodeBase64url(text) ?? '').equals(bytes));
-  for (const at of [0, 65_535, 65_536, 131_072, text.length - 9, text.length - 5, text.length - 1]) {
+  for (const at of [0, 65_535, 65_536, 131_072, text.length - 1]) {
     for (const put of ['*', '+', '/', '=', '\n', 'é']) {
       const faulty = `${text.slice(0, at)}${put}${text.slice(at + 1)}`;
       t.is(decodeBase64url(faulty), undefined);
