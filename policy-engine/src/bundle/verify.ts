@@ -138,7 +138,9 @@ async function readBundle(bytes: Uint8Array | string, options: OpenBundleOptions
   const onMember = (name: string | undefined, begin: number, end: number) => {
     if (name === 'policyData') content.push(payload.subarray(begin, end));
   };
-  const runs = new AssertionReader(payload, options.domain);
+  // A payload is shorter than its base64url.
+  const spare = ownsBytes ? jws.payload.subarray(payload.length) : undefined;
+  const runs = new AssertionReader(payload, options.domain, spare);
   const data = await run(decodePayload(await run(parseJson(payload, { onMember, runs })), athenzBundles));
   if (data.origin === undefined && encoding !== 'p1363') throw wrongSignature();
   checkClaims(data, options);

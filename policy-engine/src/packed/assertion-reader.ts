@@ -32,10 +32,10 @@ export class AssertionReader implements RunReader {
   /** Of the assertion that is being read: where its values begin, where they end, and what is to be seen in them, each by member. */
   readonly #values = new Int32Array(3 * valueCount);
 
-  /** Of the payload of a bundle for that domain. */
-  constructor(bytes: Uint8Array, domain: string) {
+  /** Of the payload of a bundle for that domain; `spare` is memory that nobody else needs. */
+  constructor(bytes: Uint8Array, domain: string, spare?: Uint8Array) {
     this.#bytes = bytes;
-    this.#all = new PackedAssertions(bytes, domain);
+    this.#all = new PackedAssertions(bytes, domain, spare);
     this.#text = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     const { prefix } = this.#all;
     this.#formReader = new FormReader(bytes, [`${prefix}role.`, '', prefix]);

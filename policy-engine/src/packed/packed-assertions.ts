@@ -28,14 +28,18 @@ export class PackedAssertions {
   readonly #textIn: (from: number, to: number) => string;
   /** What stands before the name of a resource of the domain. */
   readonly prefix: string;
-  #rows = new Int32Array(columns * firstRows);
+  #rows: Int32Array;
   #count = 0;
   #latestOther = -1;
 
-  constructor(bytes: Uint8Array, domain: string) {
+  /** The numbers may stand in `spare`, which nobody else needs. */
+  constructor(bytes: Uint8Array, domain: string, spare: Uint8Array = new Uint8Array()) {
     this.#bytes = bytes;
     this.#textIn = asciiIn(bytes);
     this.prefix = `${domain}:`;
+    const begin = Math.ceil(spare.byteOffset / 4) * 4;
+    const count = Math.floor((spare.byteOffset + spare.length - begin) / 4 / columns);
+    this.#rows = count > 0 ? new Int32Array(spare.buffer, begin, count * columns) : new Int32Array(columns * firstRows);
   }
 
   get count(): number {

@@ -26,7 +26,7 @@ const { parseInSteps } = await internals<{
   parseInSteps(bytes: Uint8Array, options: { pieceLength?: number; runs?: object }): Steps<unknown>;
 }>('policy-engine/src/json/strict-json.ts');
 const { AssertionReader } = await internals<{
-  AssertionReader: new (bytes: Uint8Array, domain: string) => object;
+  AssertionReader: new (bytes: Uint8Array, domain: string, spare?: Uint8Array) => object;
 }>('policy-engine/src/packed/assertion-reader.ts');
 const { AssertionRun } = await internals<{ AssertionRun: new (...facts: never[]) => Run }>(
   'policy-engine/src/packed/packed-assertions.ts',
@@ -54,6 +54,8 @@ function outcome<Made>(make: () => Made): Made | string {
 
 interface Reading {
   readonly pieceLength: number;
+  /** Bytes that the reader may use, and where they begin. */
+  readonly spare?: readonly [from: number, to: number] | undefined;
   readonly athenzBundles?: boolean;
 }
 
@@ -66,9 +68,12 @@ function readPlainly(text: string, { pieceLength, athenzBundles = false }: Readi
   });
 }
 
-function readPacked(text: string, { pieceLength, athenzBundles = false }: Reading): Payload['policies'] | string {
+function readPacked(
+  text: string,
+  { pieceLength, athenzBundles = false, spare }: Reading,
+): Payload['policies'] | string {
   const bytes = encoder.encode(text);
-  const runs = new AssertionReader(bytes, domain);
+  const runs = new AssertionReader(bytes, domain, spare && new Uint8Array(5000).fill(7).subarray(...spare));
   return outcome(
     () => runAtOnce(decodePayload(runAtOnce(parseInSteps(bytes, { pieceLength, runs })), athenzBundles)).policies,
   );
@@ -168,6 +173,7 @@ const anyLists = fc.boolean().chain((isWild) => fc.array(listsOf(isWild), { minL
 const reading: fc.Arbitrary<Reading> = fc.record({
   pieceLength: fc.constantFrom(10, 100, 500, 3000, 32_768),
   athenzBundles: fc.boolean(),
+  spare: fc.option(fc.tuple(fc.nat(7), fc.nat(5000)), { nil: undefined }),
 });
 
 const requests = ['a', 'b', 'ab', 'x'].flatMap((role) =>
