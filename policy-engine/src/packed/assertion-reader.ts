@@ -96,7 +96,10 @@ export class AssertionReader implements RunReader {
     return end;
   }
 
-  /** Takes the assertion that begins there, if it has that form. Answers where it ends; negative for another one. */
+  /**
+   * Takes the assertion that begins there, if it has that form. Answers where it ends; negative for another one. Large enough to be compiled by
+   * itself and not once more in its caller.
+   */
   #take(form: Form, begin: number): number {
     const bytes = this.#bytes;
     const text = this.#text;
