@@ -7,8 +7,8 @@ const nine = 0x39;
 const openObject = 0x7b;
 const closeObject = 0x7d;
 
-/** The values of an assertion that are read one by one, and what stands behind the last one. */
-export const [role, action, resource, id, none] = [0, 1, 2, 3, 4];
+/** Behind the texts of an assertion: its number, and what stands behind the last value. */
+export const [id, none] = [3, 4];
 const effect = 4;
 
 const encoder = new TextEncoder();

@@ -1,6 +1,6 @@
 import type { ItemRun, RunReader } from '../json/piece-reader.ts';
-import { action, type Form, FormReader, id, marks, none, type Part, resource, role } from './assertion-form.ts';
-import { AssertionRun, actionShift, nameShift, PackedAssertions } from './packed-assertions.ts';
+import { type Form, FormReader, id, marks, none, type Part } from './assertion-form.ts';
+import { AssertionRun, action, actionShift, nameShift, PackedAssertions, resource, role } from './packed-assertions.ts';
 
 const comma = 0x2c;
 const zero = 0x30;
@@ -127,7 +127,7 @@ export class AssertionReader implements RunReader {
     const seenInNames = (values[role + 2 * valueCount] as number) | (values[resource + 2 * valueCount] as number);
     const flags =
       form.flags | (seenInNames << nameShift) | ((values[action + 2 * valueCount] as number) << actionShift);
-    this.#all.add(begin, values[resource] as number, values[action] as number, flags);
+    this.#all.add(begin, values, flags);
     return at;
   }
 

@@ -3,8 +3,11 @@ import type { Steps } from '../steps/steps.ts';
 import type { Effect, WireAssertion } from '../wire/index.ts';
 import { hashBytes } from './name-hash.ts';
 
-/** Numbers for each assertion: where it begins, with its flags; where the name of its resource begins; where its action begins. */
-const columns = 3;
+/** Texts of an assertion. */
+export const [role, action, resource] = [0, 1, 2];
+
+/** Numbers for each assertion: where it begins, with its flags; where the name of its resource, its action and its role begin. */
+const columns = 4;
 const firstRows = 64;
 
 /** Flags: that it denies; what its role and its resource have, and what its action has, beyond a name in lower case (two bits each). */
@@ -46,14 +49,15 @@ export class PackedAssertions {
     return this.#count;
   }
 
-  /** `item` is where it begins, `name` and `action` where the texts begin, the domain before the name left out. */
-  add(item: number, name: number, action: number, flags: number): void {
+  /** Where it begins, and where its texts do, by member and without the domain before a name. */
+  add(item: number, starts: Int32Array, flags: number): void {
     const at = this.#count * columns;
     if (at === this.#rows.length) this.#widen(item);
     const rows = this.#rows;
     rows[at] = (item << flagBits) | flags;
-    rows[at + 1] = name;
-    rows[at + 2] = action;
+    rows[at + 1] = starts[resource] as number;
+    rows[at + 2] = starts[action] as number;
+    rows[at + 3] = starts[role] as number;
     if (flags > denyFlag) this.#latestOther = this.#count;
     this.#count += 1;
   }
@@ -82,12 +86,22 @@ export class PackedAssertions {
     return (this.#number(row, 0) & denyFlag) === 0 ? 'ALLOW' : 'DENY';
   }
 
+  roleOf(row: number): string {
+    return this.#textWith(`${this.prefix}role.`, this.#number(row, 3));
+  }
+
   actionOf(row: number): string {
     return this.#textFrom(this.#number(row, 2));
   }
 
   nameOf(row: number): string {
     return this.#textFrom(this.#number(row, 1));
+  }
+
+  /** Its resource with the domain. */
+  resourceOf(row: number): string {
+    const text = this.#textWith(this.prefix, this.#number(row, 1));
+    return text.startsWith(this.prefix) ? text : this.prefix + text;
   }
 
   /** Writes the hashes of the names from `from` to `to` where the rows have their places. */
@@ -109,17 +123,15 @@ export class PackedAssertions {
     return bytes[at] === quote;
   }
 
-  /** The assertion as it was written: a new object each time. */
-  itemOf(row: number): WireAssertion {
-    const [assertion] = this.itemsOf(row, row + 1);
-    if (assertion === undefined) throw new RangeError('no such assertion');
-    return assertion;
-  }
-
   /** Assertions that stand one behind the other. */
   itemsOf(from: number, to: number): WireAssertion[] {
     const end = this.#bytes.indexOf(closeObject, this.#beginOf(to - 1)) + 1;
     return JSON.parse(`[${this.#textIn(this.#beginOf(from), end)}]`);
+  }
+
+  /** The whole text whose name begins there, behind the prefix or behind the quote. */
+  #textWith(prefix: string, name: number): string {
+    return this.#textFrom(this.#bytes[name - 1] === quote ? name : name - prefix.length);
   }
 
   #textFrom(start: number): string {
@@ -155,7 +167,9 @@ export class PackedAssertion {
 
   /** As it was written: a new object each time. */
   unpack(): WireAssertion {
-    return this.#all.itemOf(this.#row);
+    const [assertion] = this.#all.itemsOf(this.#row, this.#row + 1);
+    if (assertion === undefined) throw new RangeError('no such assertion');
+    return assertion;
   }
 }
 

@@ -77,11 +77,10 @@ export class PackedRows {
   #make(row: number, known: Pattern | undefined): CompiledAssertion {
     const { all } = this;
     const { from, policy, rank } = this.#rangeOf(row);
-    const { role, action } = all.itemOf(row);
     return readyAssertion({
-      role: this.#context.role(role, policy),
-      action: this.#context.action(action, policy),
-      resource: known ?? { kind: 'exact', text: this.#nameOf(row) },
+      role: this.#context.role(all.roleOf(row), policy),
+      action: this.#context.action(all.actionOf(row), policy),
+      resource: known ?? { kind: 'exact', text: this.#textOf(row).slice(all.prefix.length) },
       conditions: compileConditions(undefined),
       effect: all.effectOf(row),
       policy,
@@ -90,10 +89,10 @@ export class PackedRows {
     });
   }
 
-  #nameOf(row: number): string {
-    const name = this.all.nameOf(row);
-    this.#texts[row] = this.all.prefix + name;
-    return name;
+  #textOf(row: number): string {
+    const text = this.all.resourceOf(row);
+    this.#texts[row] = text;
+    return text;
   }
 
   #rangeOf(row: number): RowRange {
