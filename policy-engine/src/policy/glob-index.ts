@@ -21,7 +21,7 @@ export class GlobIndex {
     const walk: GlobWalk = { text, isAsIs: true, left: search.remaining, found: undefined };
     this.#nodes.walk(walk, 0);
     search.spend(search.remaining - walk.left);
-    for (let node = walk.found; node !== undefined; node = node.foundBefore) searchEntries(node.entries, text, search);
+    for (let node = walk.found; node !== undefined; node = node.foundBefore) searchEntries(node, text, search);
   }
 
   /** What is seen for a role and an action of the globs that match the text from there on. */
@@ -33,7 +33,7 @@ export class GlobIndex {
     let seen: Glance = 'none';
     let left = longestLook;
     for (let node = walk.found; node !== undefined; node = node.foundBefore) {
-      for (let { entries: entry } = node; entry !== undefined; entry = entry.next) {
+      for (let entry: GlobEntry | undefined = node; entry !== undefined; entry = entry.alike) {
         left -= 1;
         seen = left < 0 ? undefined : earlier(seen, glanceAtEntry(entry, text, from, role, action));
         if (seen === undefined) return undefined;
@@ -46,17 +46,18 @@ export class GlobIndex {
 /** The assertions first: most globs that share their literals with a text match it, and are for somebody else. */
 // biome-ignore lint/complexity/useMaxParams: an object for them takes longer to make than to compare
 function glanceAtEntry(entry: GlobEntry, text: string, from: number, role: string, action: string | undefined): Glance {
-  const seen = glanceAtGroup(entry.group, role, action);
+  const seen = entry.group === undefined ? 'none' : glanceAtGroup(entry.group, role, action);
   if (seen === 'none') return seen;
   const matches = matchesGlobGiven(entry, text, from);
   if (matches === undefined) return undefined;
   return matches ? seen : 'none';
 }
 
-function searchEntries(first: GlobEntry | undefined, text: string, search: Search): void {
-  for (let entry = first; entry !== undefined; entry = entry.next) {
-    if (!mayOffer(entry.group, search)) continue;
+function searchEntries(first: GlobEntry, text: string, search: Search): void {
+  for (let entry: GlobEntry | undefined = first; entry !== undefined; entry = entry.alike) {
+    const { group } = entry;
+    if (group === undefined || !mayOffer(group, search)) continue;
     if (entry.parts === null) entry.parts = globParts(entry.text);
-    if (matchesGlob(entry.text, entry.parts, text, search)) searchGroup(entry.group, search);
+    if (matchesGlob(entry.text, entry.parts, text, search)) searchGroup(group, search);
   }
 }

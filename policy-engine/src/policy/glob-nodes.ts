@@ -13,8 +13,10 @@ import { globLiterals, type Pattern } from './pattern.ts';
 
 /** A glob with its assertions, and the next one that shares its literals. */
 export interface GlobEntry extends Pattern {
-  readonly group: AssertionGroup;
-  next: GlobEntry | undefined;
+  text: string;
+  /** Absent at a node that no glob ends at. */
+  group: AssertionGroup | undefined;
+  alike: GlobEntry | undefined;
 }
 
 /** A length that literals have, in ascending order, and the units at their far ends, as bits. */
@@ -24,14 +26,16 @@ interface LiteralLength {
   next: LiteralLength | undefined;
 }
 
-/** A place on the way from a text to the globs that may match it. Its hash is that of all literals up to it. */
-interface GlobNode {
+/**
+ * A place on the way from a text to the globs that may match it, and the first glob that ends there: most are the only one. Its hash is that of
+ * all literals up to it.
+ */
+interface GlobNode extends GlobEntry {
   readonly hash: number;
   /** Of the literals that lead on from here. */
   lengths: LiteralLength | undefined;
   /** The units at which they begin, as they are read, as bits. */
   starts: number;
-  entries: GlobEntry | undefined;
   /** The last walk that came here, as a literal may be found in more than one place, and what it found before. */
   seen: number;
   foundBefore: GlobNode | undefined;
@@ -76,14 +80,16 @@ export class GlobNodes {
       node = this.#nodeAt(hashed(jointOf(atSuffix), inner, 0, inner.length));
       addLength(atSuffix, inner.length, unitBit(inner, 0), unitBit(inner, inner.length - 1));
     }
-    const first = node.entries;
-    const entry: GlobEntry = { kind: 'glob', text: glob, parts: null, group, next: first?.next };
     // The first stays first: it has the smallest rank, so once it matches most of the others need not be compared.
-    if (first === undefined) node.entries = entry;
-    else first.next = entry;
+    if (node.group === undefined) {
+      node.text = glob;
+      node.group = group;
+    } else {
+      node.alike = { kind: 'glob', text: glob, parts: null, group, alike: node.alike };
+    }
   }
 
-  /** Finds all nodes with entries whose literals stand in the text, which begins at `from`. */
+  /** Finds all nodes with globs whose literals stand in the text, which begins at `from`. */
   walk(walk: GlobWalk, from: number): void {
     const { text } = walk;
     this.#walks += 1;
@@ -156,7 +162,7 @@ export class GlobNodes {
   }
 
   #visit(node: GlobNode, walk: GlobWalk): void {
-    if (node.entries === undefined || node.seen === this.#walks) return;
+    if (node.group === undefined || node.seen === this.#walks) return;
     node.seen = this.#walks;
     node.foundBefore = walk.found;
     walk.found = node;
@@ -194,7 +200,20 @@ export class GlobNodes {
 }
 
 function newNode(hash: number): GlobNode {
-  return { hash, lengths: undefined, starts: 0, entries: undefined, seen: 0, foundBefore: undefined, next: undefined };
+  // What every walk looks at stands first, and so lies together in memory.
+  return {
+    hash,
+    next: undefined,
+    group: undefined,
+    parts: null,
+    lengths: undefined,
+    alike: undefined,
+    starts: 0,
+    seen: 0,
+    foundBefore: undefined,
+    kind: 'glob',
+    text: '',
+  };
 }
 
 function place(table: (GlobNode | undefined)[], node: GlobNode): void {

@@ -5,10 +5,9 @@ import { internals } from '../../limits/row.ts';
 
 interface Entry {
   readonly text: string;
-  readonly next: Entry | undefined;
+  readonly alike: Entry | undefined;
 }
-interface Node {
-  readonly entries: Entry | undefined;
+interface Node extends Entry {
   readonly foundBefore: Node | undefined;
 }
 interface Walk {
@@ -38,7 +37,7 @@ function found(nodes: Nodes, walk: Partial<Walk> & Pick<Walk, 'text'>, from = 0)
   nodes.walk(done, from);
   const globs: string[] = [];
   for (let node: Node | undefined = done.found; node !== undefined; node = node.foundBefore) {
-    for (let { entries: entry } = node; entry !== undefined; entry = entry.next) globs.push(entry.text);
+    for (let entry: Entry | undefined = node; entry !== undefined; entry = entry.alike) globs.push(entry.text);
   }
   return { globs: globs.toSorted(), left: done.left };
 }
