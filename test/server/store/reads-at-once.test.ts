@@ -40,8 +40,12 @@ test('reads of one turn of the event loop are started together, and later ones w
 test('a read that fails fails alone', async (t) => {
   const database = guarded(async (start) => start(nowhere));
   const failing = database.read(() => Promise.reject(new Error('no such row')));
+  const throwing = database.read(() => {
+    throw new Error('no such table');
+  });
   const other = database.read(async () => 'found');
   t.like(await t.throwsAsync(failing, { message: 'translated' }), { cause: { message: 'no such row' } });
+  t.like(await t.throwsAsync(throwing, { message: 'translated' }), { cause: { message: 'no such table' } });
   t.is(await other, 'found');
 });
 
