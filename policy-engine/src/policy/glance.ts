@@ -88,6 +88,6 @@ function beginsAt(wanted: string, given: string, from: number): Match {
 
 const [capitalA, capitalZ] = [0x41, 0x5a];
 
-export function isCapital(unit: number): boolean {
+function isCapital(unit: number): boolean {
   return unit >= capitalA && unit <= capitalZ;
 }

@@ -1,18 +1,33 @@
 import type { CompiledAssertion } from './assertion.ts';
 import { counts, inOrder, placeOfRole } from './assertion-group.ts';
-import { type Glance, isCapital, isGiven, type Match, matchesGiven } from './glance.ts';
-import { isFolded, patternMatches } from './pattern.ts';
+import { type Glance, isGiven, type Match, matchesGiven } from './glance.ts';
+import { isFolded, isPattern, patternMatches } from './pattern.ts';
 import { PolicyIndex } from './policy-index.ts';
 import type { Search } from './search.ts';
 
 /** Up to here a policy is faster without an index (see bench/). Each has one bit of a number. */
 export const longestRow = 12;
 
-/** An assertion, and its resource in full where that has no wildcard, with the last unit of that: most names differ there. */
+/** An assertion, and its resource in full where that has no wildcard. */
 interface RowEntry {
   readonly assertion: CompiledAssertion;
   readonly text: string | undefined;
-  readonly last: number;
+}
+
+/** Of the last unit of a text five bits, which a letter and its capital have in common. */
+function endOf(text: string): number {
+  return text.charCodeAt(text.length - 1) & 31;
+}
+
+/** For each end of a resource what may match it, one bit each. */
+function bitsOfEnds(row: readonly RowEntry[]): Int32Array {
+  const bits = new Int32Array(32);
+  for (const [at, { assertion, text }] of row.entries()) {
+    const { kind, text: pattern } = assertion.resource;
+    const fixed = text ?? (kind === 'glob' && !isPattern(pattern.slice(-1)) ? pattern : undefined);
+    for (const end of fixed === undefined ? bits.keys() : [endOf(fixed)]) bits[end] = (bits[end] ?? 0) | (1 << at);
+  }
+  return bits;
 }
 
 /**
@@ -26,6 +41,8 @@ export class SmallPolicy extends PolicyIndex {
   /** What may match a role, and an action, that it does not name. */
   readonly #ofOtherRoles: number;
   readonly #ofOtherActions: number;
+  /** What may match a resource by its end (`endOf`): most names differ there. */
+  readonly #ofEnds: Int32Array;
   readonly #nameStart: number;
 
   /** `prefix` stands before the names of resources. */
@@ -35,9 +52,9 @@ export class SmallPolicy extends PolicyIndex {
     const row = inOrder(assertions);
     this.#row = row.map((assertion) => {
       const { kind, text: name } = assertion.resource;
-      const text = kind === 'exact' ? prefix + name : undefined;
-      return { assertion, text, last: text === undefined ? 0 : text.charCodeAt(text.length - 1) };
+      return { assertion, text: kind === 'exact' ? prefix + name : undefined };
     });
+    this.#ofEnds = bitsOfEnds(this.#row);
     const bitsOf = (matches: (one: CompiledAssertion) => boolean) =>
       row.reduce((bits, one, at) => (matches(one) ? bits | (1 << at) : bits), 0);
     for (const { role, rolePattern, action } of row) {
@@ -73,11 +90,8 @@ export class SmallPolicy extends PolicyIndex {
   /** Role and action are given where they are not named, and so not compared yet. */
   #glanceAt(bits: number, role: string | undefined, action: string | undefined, resource: string): Glance {
     if (bits === 0) return 'none';
-    const last = resource.charCodeAt(resource.length - 1);
-    if (isCapital(last)) return undefined;
-    for (let left = bits; left !== 0; left &= left - 1) {
+    for (let left = bits & (this.#ofEnds[endOf(resource)] ?? 0); left !== 0; left &= left - 1) {
       const entry = this.#entryAt(left & -left);
-      if (entry.text !== undefined && entry.last !== last) continue;
       const matches = isMeant(entry, role, action, resource, this.#nameStart);
       if (matches === undefined || (matches && entry.assertion.conditions.kind !== 'none')) return undefined;
       if (matches) return entry.assertion;
