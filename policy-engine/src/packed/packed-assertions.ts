@@ -10,7 +10,10 @@ export const [role, action, resource] = [0, 1, 2];
 const columns = 4;
 const firstRows = 64;
 
-/** Flags: that it denies; what its role and its resource have, and what its action has, beyond a name in lower case (two bits each). */
+/**
+ * Flags: that it denies; what its role and its resource have, and what its action has, beyond a name in lower case (two bits each).
+ * INVARIANT: what they leave of 32 bits holds each place in a bundle (`maxBundleBytes`).
+ */
 const flagBits = 5;
 export const denyFlag = 0b00001;
 export const [nameShift, actionShift] = [1, 3];
