@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type Router from '@koa/router';
-import Koa from 'koa';
+import type Koa from 'koa';
 import { ForbiddenError, MissingCredentialsError, UnauthenticatedError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import type { Observer } from '../observer.ts';
@@ -10,6 +10,7 @@ import type { Admission, BudgetRules } from './budget.ts';
 import type { AppContext, Middleware, RequestState } from './context.ts';
 import { directRoutes } from './direct-routes.ts';
 import { errorAnswer, errorBody } from './error-response.ts';
+import { KoaApp } from './koa-app.ts';
 import { KoaRouter } from './koa-router.ts';
 import { lingeringAnswer } from './lingering-answer.ts';
 import { type OutstandingLimits, outstanding } from './outstanding.ts';
@@ -56,7 +57,7 @@ interface AppDeps extends AuthenticationDeps {
 
 /** What a request passes, in its order (reference/http.md#order-of-checks), inside of the boundary with request id, error answer and access log. */
 export function createApp(deps: AppDeps): Koa<RequestState> {
-  const app = new Koa<RequestState>();
+  const app = new KoaApp();
   if (deps.tracing !== undefined) app.use(traced(deps.tracing));
   app.use(requestBoundary(deps));
   const served: string[] = [];

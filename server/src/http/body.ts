@@ -28,12 +28,12 @@ function readShort({ req, request }: AppContext): Promise<void> {
     req.on('data', (chunk: Buffer) => {
       bytes = bytes === undefined ? chunk : Buffer.concat([bytes, chunk]);
     });
-    req.once('end', () => {
+    req.on('end', () => {
       const text = bytes?.toString() ?? '';
       request.rawBody = text.startsWith('\uFEFF') ? text.slice(1) : text;
       resolve();
     });
-    req.once('error', () => reject(new InvalidRequestError(wrongLength)));
+    req.on('error', () => reject(new InvalidRequestError(wrongLength)));
   });
 }
 

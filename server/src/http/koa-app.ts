@@ -1,0 +1,31 @@
+import Koa from 'koa';
+import type { AppContext, RequestState } from './context.ts';
+
+type Run = (ctx: AppContext) => Promise<void>;
+
+/** How Koa runs the middlewares for a request and writes what they leave; its types do not tell of it. */
+const koa = Koa.prototype as unknown as {
+  handleRequest(this: Koa<RequestState>, ctx: AppContext, run: Run): Promise<void>;
+};
+
+/**
+ * Koa, which learns of a request when there is something for it to write. Before it runs the middlewares it has four listeners and an async
+ * resource wait for the end of the answer: a twentieth of a token, for a line about a connection that failed meanwhile.
+ */
+export class KoaApp extends Koa<RequestState> {
+  handleRequest(ctx: AppContext, run: Run): Promise<void> {
+    ctx.res.statusCode = 404;
+    return run(ctx).then(
+      () => (ctx.respond === false ? undefined : this.#write(ctx)),
+      (error: Error) => ctx.onerror(error),
+    );
+  }
+
+  /** With the status that the middlewares have set: Koa begins with its own. */
+  #write(ctx: AppContext): Promise<void> {
+    const { statusCode } = ctx.res;
+    return koa.handleRequest.call(this, ctx, async () => {
+      ctx.res.statusCode = statusCode;
+    });
+  }
+}
