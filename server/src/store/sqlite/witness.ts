@@ -72,7 +72,7 @@ export function createWitness(storeFile: string, position: Position): void {
 
 function formatWitness(position: Position): Buffer {
   const bytes = Buffer.alloc(places * placeBytes, '\n');
-  formatPlace(position).copy(bytes, (position.sequence % places) * placeBytes);
+  writePlace(position, bytes.subarray((position.sequence % places) * placeBytes));
   return bytes;
 }
 
@@ -81,6 +81,8 @@ export class WitnessWriter {
   readonly #storeFile: string;
   /** The place that was read last. */
   readonly #said = Buffer.alloc(placeBytes);
+  /** All places as this process wrote them last: what is still so needs no reading. */
+  readonly #own = Buffer.alloc(places * placeBytes);
   #descriptor: number;
 
   /** The witness must exist. */
@@ -93,9 +95,12 @@ export class WitnessWriter {
   write(position: Position): void {
     const at = (position.sequence % places) * placeBytes;
     const read = readSync(this.#descriptor, this.#said, 0, placeBytes, at);
-    const later = parsePlace(this.#said.subarray(0, read));
-    if (later === undefined || isFurther(position, later)) {
-      writeSync(this.#descriptor, formatPlace(position), 0, placeBytes, at);
+    const own = this.#own.subarray(at, at + placeBytes);
+    const said = this.#said.subarray(0, read);
+    const others = said.equals(own) ? undefined : parsePlace(said);
+    if (others === undefined || isFurther(position, others)) {
+      writePlace(position, own);
+      writeSync(this.#descriptor, own, 0, placeBytes, at);
     }
     fdatasyncSync(this.#descriptor);
     // Somebody removed or replaced the file: what was written is nowhere.
@@ -123,11 +128,10 @@ export class WitnessWriter {
 }
 
 /** One line that a person can read, with its own checksum, and empty lines up to the size of a place. */
-function formatPlace({ epoch, sequence, head }: Position): Buffer {
+function writePlace({ epoch, sequence, head }: Position, place: Buffer): void {
   const said = JSON.stringify({ epoch, sequence, head });
-  const bytes = Buffer.from(blank);
-  bytes.write(`${said} ${checksum(said)}`, 'latin1');
-  return bytes;
+  const end = place.write(`${said} ${checksum(said)}`, 'latin1');
+  blank.copy(place, end, end);
 }
 
 function parsePlace(bytes: Buffer): Position | undefined {

@@ -27,7 +27,7 @@ export interface WrittenTime {
   readonly by: string;
 }
 
-const metaRow = z.object({ epoch: z.int(), sequence: z.int(), head: z.string(), at: z.int(), by: z.string() });
+interface MetaRow extends Position, WrittenTime {}
 
 /** For the pages of a change, in KiB. */
 const cacheKiB = 2000;
@@ -49,9 +49,9 @@ export class StoreWriter {
   readonly #witness: WitnessWriter;
   readonly #deps: WriterDeps;
   readonly #changes: Database.Statement<unknown[]>;
-  readonly #number: Database.Statement<unknown[]>;
+  readonly #number: Database.Statement<[at: number, by: string]>;
   readonly #numberOnly: Database.Statement<unknown[]>;
-  readonly #meta: Database.Statement<unknown[]>;
+  readonly #meta: Database.Statement<[], MetaRow>;
   readonly #dataVersion: Database.Statement<unknown[]>;
   #durability: Durability = 'acknowledged';
   #knownVersion: unknown;
@@ -64,11 +64,11 @@ export class StoreWriter {
     this.#deps = deps;
     this.#changes = database.prepare('select total_changes()').pluck();
     // What an update returns goes through a table of its own: to read the row before costs less.
-    this.#meta = database.prepare(
+    this.#meta = database.prepare<[], MetaRow>(
       'select epoch, sequence, audit_head as head, written_at as at, written_by as by from meta where id = 1',
     );
     this.#number = database.prepare(
-      'update meta set sequence = sequence + 1, written_at = @at, written_by = @by where id = 1',
+      'update meta set sequence = sequence + 1, written_at = ?, written_by = ? where id = 1',
     );
     this.#numberOnly = database.prepare('update meta set sequence = sequence + 1 where id = 1');
     // Changes with what other connections commit, and with nothing that this one does.
@@ -146,10 +146,12 @@ export class StoreWriter {
 
   /** Gives the transaction that is open its number, and the time that `timeAfter` answers. */
   #numbered(timeAfter: WriterDeps['timeAfter']): { readonly position: Position; readonly at: number | undefined } {
-    const { epoch, sequence, head, ...last } = metaRow.parse(this.#meta.get());
+    const last = this.#meta.get();
+    if (last === undefined) throw new Error('the store has no state');
+    const { epoch, sequence, head } = last;
     const at = timeAfter(last);
     if (at === undefined) this.#numberOnly.run();
-    else this.#number.run({ at, by: this.#deps.writtenBy });
+    else this.#number.run(at, this.#deps.writtenBy);
     return { position: { epoch, sequence: sequence + 1, head }, at };
   }
 
