@@ -2,6 +2,7 @@ import { StoreRefusedError } from '@signet/server/errors';
 import { largeIndices, migrations } from '@signet/server/store/migrations/index';
 import { openPostgresStore } from '@signet/server/store/postgres/open-postgres';
 import test from 'ava';
+import pg from 'pg';
 import { domainContent } from '#support/domains';
 import { noPostgres, postgresPrograms, sharedPostgres } from '#support/postgres';
 import { saveDomain } from '#support/save-domain';
@@ -92,4 +93,22 @@ postgresTest('a large index that is missing, or was cut off, is made without a l
     await (await openPostgresStore(settings)).close();
     t.true(await isValid(), 'it was cut off');
   }
+});
+
+postgresTest('large indices are left to the server that makes them', async (t) => {
+  const { settings, run } = await migrated();
+  const [{ name = '' } = {}] = largeIndices;
+  const isThere = async () => (await run('select to_regclass($1) is not null as there', [name]))[0]?.['there'];
+  await run(`drop index ${name}`);
+  const { database, user, hosts } = settings;
+  const other = new pg.Client({ host: hosts[0]?.replace(/:\d+$/, ''), user, database });
+  await other.connect();
+  await other.query('begin');
+  await other.query('select pg_advisory_xact_lock(6000602)');
+  await (await openPostgresStore(settings)).close();
+  t.false(await isThere());
+  await other.query('rollback');
+  await other.end();
+  await (await openPostgresStore(settings)).close();
+  t.true(await isThere());
 });

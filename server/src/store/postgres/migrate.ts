@@ -20,6 +20,9 @@ const lockAttempts = 24;
 /** Steps rewrite tables of any size. */
 const stepTimeoutMs = 3_600_000;
 
+/** Its wait was too long, or would never have ended: an index that another server makes may wait for this one. */
+const lockStates: ReadonlySet<string | undefined> = new Set(['55P03', '40P01']);
+
 interface MigrateOptions {
   /** For messages. */
   readonly place: string;
@@ -42,7 +45,7 @@ export async function migrate(connections: PostgresConnections, options: Migrate
     plugins: [new ByteWiseText()],
   });
   await runStepsOnce(db, options);
-  if (options.mode === 'migrate') await createLargeIndices(db, largeIndices);
+  if (options.mode === 'migrate') await createLargeIndices(db, connections, largeIndices);
 }
 
 async function runStepsOnce(db: Kysely<Schema>, options: MigrateOptions): Promise<void> {
@@ -52,7 +55,7 @@ async function runStepsOnce(db: Kysely<Schema>, options: MigrateOptions): Promis
       await db.transaction().execute((transaction) => runSteps(transaction, options));
       return;
     } catch (error) {
-      if (sqlStateOf(error) !== '55P03') throw error;
+      if (!lockStates.has(sqlStateOf(error))) throw error;
       if (waits === lockAttempts) {
         throw new StoreUnavailableError(`another server migrates the store \`${options.place}\``, { cause: error });
       }
