@@ -68,6 +68,8 @@ function parsed(type: string, limitBytes: number): Middleware {
     parser ??= parserOf(type, limitBytes);
     const read = await parser;
     if (ctx.req.destroyed) throw new InvalidRequestError(wrongLength);
+    // It is `identity`, which the parser knows in lower case only.
+    delete ctx.req.headers['content-encoding'];
     return read(ctx, next);
   };
 }
@@ -136,11 +138,12 @@ function checkType(ctx: AppContext, type: string): void {
   }
 }
 
-/** The type alone, or with `charset=utf-8`; nothing else may follow it. */
+/** What may follow a type: `charset=utf-8`, and the blanks of HTTP (RFC 9110 §5.6.3). */
+const inUtf8 = /^[ \t]*(?:;[ \t]*(?:charset=(?:utf-8|"utf-8"))?[ \t]*)?$/;
+
 function isTypeInUtf8(given: string, type: string): boolean {
-  const [name = '', parameter, ...more] = given.toLowerCase().split(';');
-  if (name.trim() !== type || more.length > 0) return false;
-  return parameter === undefined || /^\s*(charset="?utf-8"?)?\s*$/.test(parameter);
+  const folded = given.toLowerCase();
+  return folded.startsWith(type) && inUtf8.test(folded.slice(type.length));
 }
 
 function readingError(error: Error): Error {

@@ -273,6 +273,28 @@ test('a 415 names what is accepted', async (t) => {
   t.deepEqual([coding.status, coding.headers['accept-encoding']], [415, 'identity']);
 });
 
+const formType = 'application/x-www-form-urlencoded';
+const fieldsOfBodies: readonly (readonly [headers: Record<string, string>, status: number])[] = [
+  [{ 'content-type': `${formType}\t; charset="UTF-8" ` }, 200],
+  [{ 'content-type': `${formType};` }, 200],
+  // Blanks of other kinds are none of HTTP (RFC 9110 §5.6.3).
+  [{ 'content-type': `${formType}\u00a0` }, 415],
+  [{ 'content-type': `${formType};\u00a0charset=utf-8` }, 415],
+  [{ 'content-type': `${formType}; charset="utf-8` }, 415],
+  [{ 'content-encoding': 'Identity' }, 200],
+  [{ 'content-encoding': '' }, 415],
+];
+
+for (const [fields, status] of fieldsOfBodies) {
+  test(`${status}: ${JSON.stringify(fields)}, with an announced length and without`, async (t) => {
+    const { headers, ...rest } = form(good);
+    for (const more of [{}, { 'transfer-encoding': 'chunked' }]) {
+      const answer = await asPlayer('/oauth2/token', { ...rest, headers: { ...headers, ...fields, ...more } });
+      t.is(answer.status, status, JSON.stringify(more));
+    }
+  });
+}
+
 const basic = (credentials: string) => `Basic ${Buffer.from(credentials).toString('base64')}`;
 const second = 'an Authorization header is not accepted beside the client certificate';
 const other = 'the Authorization header does not name the principal of the client certificate';
