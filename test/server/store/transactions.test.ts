@@ -6,7 +6,7 @@ import { type Kysely, sql } from 'kysely';
 
 function opened() {
   const database = new Database(':memory:');
-  database.exec('create table noted (value integer)');
+  database.exec('create table noted (value integer unique)');
   const values = () => database.prepare('select value from noted').pluck().all();
   const note = (value: number) => (db: Kysely<Schema>) => sql`insert into noted values (${value})`.execute(db);
   return { transactions: new Transactions(database), values, note };
@@ -32,5 +32,20 @@ test('a statement that comes after its work is refused: it would be part of anot
     await t.throwsAsync(note(2)(late.db), { message: 'the transaction is over' });
     await run(note(3));
   });
+  t.deepEqual(values(), [3]);
+});
+
+test('a statement that comes after SQLite has rolled back is refused: it would count by itself', async (t) => {
+  const { transactions, values, note } = opened();
+  const failing = transactions.execute((run) =>
+    run(async (db) => {
+      await note(1)(db);
+      // As after a full disk.
+      await t.throwsAsync(sql`insert or rollback into noted values (1)`.execute(db), { message: /^UNIQUE/ });
+      await note(2)(db);
+    }),
+  );
+  await t.throwsAsync(failing, { message: 'the transaction is over' });
+  await transactions.execute((run) => run(note(3)));
   t.deepEqual(values(), [3]);
 });

@@ -54,7 +54,9 @@ export class Transactions {
   }
 
   async #run<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result> {
-    const executor = new TransactionExecutor(this.#compiler, this.#adapter, this.#dialect.connection);
+    const { connection } = this.#dialect;
+    const isOpen = () => this.#database.inTransaction;
+    const executor = new TransactionExecutor({ compiler: this.#compiler, adapter: this.#adapter, connection, isOpen });
     const config = { dialect: this.#dialect };
     const props = { config, dialect: this.#dialect, driver: this.#driver, executor };
     try {
@@ -65,17 +67,27 @@ export class Transactions {
   }
 }
 
+interface ExecutorParts {
+  readonly compiler: QueryCompiler;
+  readonly adapter: DialectAdapter;
+  readonly connection: DatabaseConnection;
+  /** Whether a transaction is open: SQLite rolls back by itself after some errors. */
+  readonly isOpen: () => boolean;
+}
+
 /**
- * Executes statements on the connection for as long as the work of a transaction runs: what comes later would be part of another one, or of
- * none. They take the shortest way: that of the query layer costs more than most of them.
+ * Executes statements on the connection for as long as the work of a transaction runs and it is open: what comes later would be part of
+ * another one, or of none. They take the shortest way: that of the query layer costs more than most of them.
  */
 class TransactionExecutor extends DefaultQueryExecutor {
   readonly #connection: DatabaseConnection;
+  readonly #isOpen: () => boolean;
   #isOver = false;
 
-  constructor(compiler: QueryCompiler, adapter: DialectAdapter, connection: DatabaseConnection) {
+  constructor({ compiler, adapter, connection, isOpen }: ExecutorParts) {
     super(compiler, adapter, { provideConnection: (consumer) => this.#unlessOver(() => consumer(connection)) });
     this.#connection = connection;
+    this.#isOpen = isOpen;
   }
 
   override executeQuery<Row>(query: CompiledQuery<unknown>): Promise<QueryResult<Row>> {
@@ -87,6 +99,6 @@ class TransactionExecutor extends DefaultQueryExecutor {
   }
 
   #unlessOver<Result>(work: () => Promise<Result>): Promise<Result> {
-    return this.#isOver ? Promise.reject(new Error('the transaction is over')) : work();
+    return this.#isOver || !this.#isOpen() ? Promise.reject(new Error('the transaction is over')) : work();
   }
 }
