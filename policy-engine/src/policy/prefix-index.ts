@@ -49,9 +49,9 @@ export class PrefixIndex {
       at = length;
       for (let entry = table[hash & (table.length - 1)]; entry !== undefined; entry = entry.next) {
         work.spend(1);
-        if (entry.hash === hash && entry.prefix.length === length && startsWith(text, entry.prefix)) {
-          visit(entry.group, work);
-        }
+        if (entry.hash !== hash || entry.prefix.length !== length) continue;
+        work.spend(length);
+        if (startsWith(text, entry.prefix)) visit(entry.group, work);
       }
     }
   }

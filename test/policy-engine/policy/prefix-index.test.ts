@@ -11,6 +11,10 @@ interface Index {
   search(text: string, work: Work, visit: (group: string) => void): void;
 }
 const { PrefixIndex } = await internals<{ PrefixIndex: new () => Index }>('policy-engine/src/policy/prefix-index.ts');
+const { emptyLiteral, hashed } = await internals<{
+  readonly emptyLiteral: number;
+  hashed(hash: number, text: string, from: number, end: number): number;
+}>('policy-engine/src/policy/literal-hash.ts');
 const { Work } = await internals<{ Work: new () => Work }>('policy-engine/src/policy/work.ts');
 
 function found(index: Index, text: string): { prefixes: string[]; spent: number } {
@@ -54,4 +58,29 @@ test('each character and each place that is looked at is paid for', (t) => {
   t.is(found(indexOf(['x']), 'abcd').spent, 2);
   t.is(found(indexOf(['x', 'yyy']), 'abcd').spent, 5);
   t.is(found(indexOf(['x', 'yyyyy']), 'abcd').spent, 2, 'a prefix that is longer than the text is not looked for');
+});
+
+/** Two texts of one length that begin alike and have the same hash. */
+function twoOfOneHash(begin: string): readonly [one: string, other: string] {
+  const begun = hashed(emptyLiteral, begin, 0, begin.length);
+  const known = new Map<number, string>();
+  for (let number = 36 ** 4; ; number += 1) {
+    const end = number.toString(36);
+    const hash = hashed(begun, end, 0, end.length);
+    const other = known.get(hash);
+    if (other !== undefined) return [begin + other, begin + end];
+    known.set(hash, end);
+  }
+}
+
+test('a prefix is paid for by its length: it is compared as a whole, where another has its hash too', (t) => {
+  const [one, other] = twoOfOneHash('x'.repeat(160));
+  t.not(one, other);
+  t.is(one.length, other.length);
+  const text = `${one}.part`;
+  const alone = found(indexOf([one]), text);
+  const both = found(indexOf([one, other]), text);
+  t.deepEqual([alone.prefixes, both.prefixes], [[one], [one]]);
+  t.is(alone.spent, 1 + one.length + 1 + one.length);
+  t.is(both.spent, alone.spent + 1 + other.length);
 });
