@@ -83,6 +83,8 @@ export function patternMatches(pattern: Pattern, text: string, work: Work = unli
     case 'exact':
       return pattern.text === text;
     case 'prefix':
+      if (pattern.text.length > text.length) return false;
+      work.spend(pattern.text.length);
       return startsWith(text, pattern.text);
     case 'glob':
       if (!fitsAtEnds(pattern.text, text)) return false;

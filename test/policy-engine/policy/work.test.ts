@@ -92,6 +92,20 @@ test('each value of a condition that is looked at is paid for', (t) => {
   t.is(cost('a') - costOf([rule]), 2, 'the condition and its value');
 });
 
+test('each prefix of an action that is compared is paid for by its length', (t) => {
+  const prefix = 'a'.repeat(200);
+  const cost = (count: number) => {
+    const assertions = Array.from({ length: count }, () => ({ ...rule, action: `${prefix}b*` }));
+    const policy = compileDomain('d', [{ name: 'p', assertions }]);
+    const { status } = decideInDomain(policy, ['guest', 'reader'], `${prefix}ac`, 'd:x');
+    return [status, policy.work.spent] as const;
+  };
+  const [status, spent] = cost(500);
+  t.is(status, 'DENY_NO_MATCH');
+  t.true(spent >= 500 * prefix.length, `${spent} units`);
+  t.is(cost(2000)[0], 'DENY_BUDGET_EXCEEDED');
+});
+
 test('a decision that takes too much work is a denial that says so, whatever was found before, and is counted', (t) => {
   const letter = (index: number) => String.fromCharCode(0x4e00 + index);
   const hard = Array.from({ length: 1000 }, (_, index) => ({ ...rule, resource: `*aa*${letter(index)}?*` }));
