@@ -127,7 +127,7 @@ export class AssertionReader implements RunReader {
     const seenInNames = (values[role + 2 * valueCount] as number) | (values[resource + 2 * valueCount] as number);
     const flags =
       form.flags | (seenInNames << nameShift) | ((values[action + 2 * valueCount] as number) << actionShift);
-    this.#all.add(begin, values, flags);
+    this.#all.add(begin, values, flags, values[action + valueCount] as number);
     return at;
   }
 

@@ -32,3 +32,8 @@ export function hashBytes(bytes: Uint8Array, from: number, end: number): number 
   }
   return finish(hash);
 }
+
+/** The place of a name among 32, the same for a letter and its capital: few names have their length and their last unit in common. */
+export function placeOfName(length: number, lastUnit: number): number {
+  return (length * 5 + lastUnit) & 31;
+}

@@ -1,7 +1,7 @@
 import { asciiIn } from '../natively.ts';
 import type { Steps } from '../steps/steps.ts';
 import type { Effect, WireAssertion } from '../wire/index.ts';
-import { hashBytes } from './name-hash.ts';
+import { hashBytes, placeOfName } from './name-hash.ts';
 
 /** Texts of an assertion. */
 export const [role, action, resource] = [0, 1, 2];
@@ -37,6 +37,7 @@ export class PackedAssertions {
   #rows: Int32Array;
   #count = 0;
   #latestOther = -1;
+  #actionPlaces = 0;
 
   /** The numbers may stand in `spare`, which nobody else needs. */
   constructor(bytes: Uint8Array, domain: string, spare: Uint8Array = new Uint8Array()) {
@@ -52,8 +53,8 @@ export class PackedAssertions {
     return this.#count;
   }
 
-  /** Where it begins, and where its texts do, by member and without the domain before a name. */
-  add(item: number, starts: Int32Array, flags: number): void {
+  /** Where it begins, and where its texts do, by member and without the domain before a name; and where its action ends. */
+  add(item: number, starts: Int32Array, flags: number, actionEnd: number): void {
     const at = this.#count * columns;
     if (at === this.#rows.length) this.#widen(item);
     const rows = this.#rows;
@@ -61,8 +62,15 @@ export class PackedAssertions {
     rows[at + 1] = starts[resource] as number;
     rows[at + 2] = starts[action] as number;
     rows[at + 3] = starts[role] as number;
+    this.#actionPlaces |=
+      1 << placeOfName(actionEnd - (starts[action] as number), this.#bytes[actionEnd - 1] as number);
     if (flags > denyFlag) this.#latestOther = this.#count;
     this.#count += 1;
+  }
+
+  /** One bit for the place of each action, and some more (`placeOfName`). */
+  get actionPlaces(): number {
+    return this.#actionPlaces;
   }
 
   /** The last row of which `needsLook` or `hasOtherAction` is true; -1 for none. */

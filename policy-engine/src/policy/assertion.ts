@@ -11,6 +11,7 @@ import {
   type FoldedContext,
 } from './conditions.ts';
 import type { DecidingAssertion, Decision, PolicyRevision } from './decision.ts';
+import { NamedActions } from './named-actions.ts';
 import { compilePattern, isPattern, type Pattern, patternProblem } from './pattern.ts';
 
 /** Who holds `role` may (or, with `DENY`, may not) do `action` on `resource`. Each may hold `*` and `?`. */
@@ -77,6 +78,8 @@ export class PrepareContext {
   /** By their texts as written: a text that was seen needs no second look. */
   readonly #roles = new Map<string, PreparedRole>();
   readonly #actions = new Map<string, Pattern>();
+  /** What tells the actions that were prepared from others. */
+  readonly namedActions = new NamedActions();
 
   constructor(domain: string, qualified: boolean) {
     this.domain = domain;
@@ -103,6 +106,7 @@ export class PrepareContext {
     checkText(text, 'action', policy);
     const action = this.#shared(foldAscii(text));
     this.#actions.set(text, action);
+    this.namedActions.add(action);
     return action;
   }
 

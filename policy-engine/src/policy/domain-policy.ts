@@ -82,7 +82,7 @@ export function* compileInSteps(
     revision,
     problems,
     assertionCount,
-    index: yield* indexTable(table, context.prefix),
+    index: yield* indexTable(table, context),
     fallback: answer(assertionCount === 0 ? 'DENY_DOMAIN_EMPTY' : 'DENY_NO_MATCH'),
     exceeded: answer('DENY_BUDGET_EXCEEDED'),
     overruns: options.overruns ?? { count: 0 },

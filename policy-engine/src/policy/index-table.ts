@@ -1,23 +1,25 @@
 import type { Steps } from '../steps/steps.ts';
-import type { CompiledAssertion } from './assertion.ts';
+import type { CompiledAssertion, PrepareContext } from './assertion.ts';
 import { glanceAtGroup } from './assertion-group.ts';
 import type { AssertionTable } from './assertion-table.ts';
 import { ExactNames } from './exact-names.ts';
 import { earlier, type Glance } from './glance.ts';
 import { indexPatterns } from './index-assertions.ts';
+import type { NamedActions } from './named-actions.ts';
 import type { PatternIndex } from './pattern-index.ts';
 import { PolicyIndex } from './policy-index.ts';
 import type { Search } from './search.ts';
 import { longestRow, SmallPolicy } from './small-policy.ts';
 
-/** By rows of assertions where they are few, by their resources otherwise. `prefix` stands before the names of resources. */
-export function* indexTable(table: AssertionTable, prefix: string): Steps<PolicyIndex> {
+/** By rows of assertions where they are few, by their resources otherwise. */
+export function* indexTable(table: AssertionTable, { prefix, namedActions }: PrepareContext): Steps<PolicyIndex> {
   if (table.length <= longestRow) return new SmallPolicy(rankPatternRoles(table.all()), prefix);
   const patterns = rankPatternRoles(table.others).filter(({ resource }) => resource.kind !== 'exact');
   return new ResourceIndex({
     names: yield* ExactNames.build(table, prefix.length),
     patterns: yield* indexPatterns(patterns),
     nameStart: prefix.length,
+    actions: namedActions,
   });
 }
 
@@ -40,6 +42,7 @@ interface ResourceParts {
   readonly names: ExactNames;
   /** What is not a name. */
   readonly patterns: PatternIndex | undefined;
+  readonly actions: NamedActions;
 }
 
 /** By the name of the resource, and by the patterns that it fits. */
@@ -52,7 +55,8 @@ class ResourceIndex extends PolicyIndex {
   }
 
   glance(role: string, action: string, resource: string): Glance {
-    const { names, patterns, nameStart } = this.#parts;
+    const { names, patterns, nameStart, actions } = this.#parts;
+    if (!actions.mayHave(action)) return 'none';
     const seen = patterns === undefined ? 'none' : patterns.glance(resource, nameStart, role, action);
     if (seen === undefined) return undefined;
     const group = names.glance(resource);
@@ -60,7 +64,8 @@ class ResourceIndex extends PolicyIndex {
   }
 
   search(search: Search): void {
-    const { names, patterns } = this.#parts;
+    const { names, patterns, actions } = this.#parts;
+    if (!actions.mayHave(search.givenAction)) return;
     names.search(search);
     patterns?.search(search.name, search);
   }

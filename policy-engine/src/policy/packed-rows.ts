@@ -25,6 +25,7 @@ export class PackedRows {
   constructor(all: PackedAssertions, context: PrepareContext) {
     this.all = all;
     this.#context = context;
+    context.namedActions.addPlaces(all.actionPlaces);
     this.#texts = new Array<string | undefined>(all.count).fill(undefined);
   }
 

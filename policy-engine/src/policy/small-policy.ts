@@ -1,3 +1,4 @@
+import { placeOfName } from '../packed/name-hash.ts';
 import type { CompiledAssertion } from './assertion.ts';
 import { counts, inOrder, placeOfRole } from './assertion-group.ts';
 import { type Glance, isForRole, isGiven, matchesGiven } from './glance.ts';
@@ -18,9 +19,8 @@ interface RowEntry {
 const places = 32;
 const [actionsFrom, endsFrom] = [places, 2 * places];
 
-/** The place of a name, the same for a letter and its capital: few names have their length and their last unit in common. */
-function placeOfName(name: string): number {
-  return (name.length * 5 + name.charCodeAt(name.length - 1)) & (places - 1);
+function placeOf(name: string): number {
+  return placeOfName(name.length, name.charCodeAt(name.length - 1));
 }
 
 /** The place of the end of a resource. */
@@ -48,14 +48,14 @@ export class SmallPolicy extends PolicyIndex {
     for (const [at, { assertion, text }] of this.#row.entries()) {
       const { role, rolePattern, action, resource } = assertion;
       const end = text ?? endOfGlob(resource);
-      this.#add(1 << at, 0, rolePattern === undefined ? placeOfName(role) : undefined);
-      this.#add(1 << at, actionsFrom, action.kind === 'exact' ? placeOfName(action.text) : undefined);
+      this.#add(1 << at, 0, rolePattern === undefined ? placeOf(role) : undefined);
+      this.#add(1 << at, actionsFrom, action.kind === 'exact' ? placeOf(action.text) : undefined);
       this.#add(1 << at, endsFrom, end === undefined ? undefined : placeOfEnd(end));
     }
   }
 
   glance(role: string, action: string, resource: string): Glance {
-    const ofRole = this.#bits[placeOfName(role)] ?? 0;
+    const ofRole = this.#bits[placeOf(role)] ?? 0;
     const ofEnd = this.#bits[endsFrom + placeOfEnd(resource)] ?? 0;
     for (let left = ofRole & ofEnd & this.#ofAction(action); left !== 0; left &= left - 1) {
       const { assertion, text } = this.#entryAt(left & -left);
@@ -83,7 +83,7 @@ export class SmallPolicy extends PolicyIndex {
 
   /** Those that may match an action. */
   #ofAction(action: string): number {
-    return this.#bits[actionsFrom + placeOfName(action)] ?? 0;
+    return this.#bits[actionsFrom + placeOf(action)] ?? 0;
   }
 
   #entryAt(bit: number): RowEntry {

@@ -59,6 +59,33 @@ test('property: of globs for plain roles the same ones decide', (t) => {
   );
 });
 
+/** Actions of which a policy has few, so that most that are asked for are none of them. */
+const fewActions = fc
+  .uniqueArray(fc.string({ unit: fc.constantFrom('a', 'b', 'B', '.', 'Z'), minLength: 1, maxLength: 5 }), {
+    minLength: 1,
+    maxLength: 4,
+  })
+  .chain((texts) => fc.subarray([...texts, ...texts.map((text) => `${text}*`)], { minLength: 1 }));
+
+test('property: actions that a policy does not name are told from those that it does', (t) => {
+  const asked = fc.string({ unit: fc.constantFrom('a', 'b', 'A', 'B', '.', 'z'), minLength: 1, maxLength: 6 });
+  fc.assert(
+    fc.property(fewActions, fc.array(asked, { minLength: 1, maxLength: 20 }), (actions, texts) => {
+      const assertions = numbered(20).map((one, index) => ({
+        ...one,
+        role: index % 2 === 0 ? 'a' : 'b',
+        action: actions[index % actions.length] ?? '',
+        resource: index % 3 === 0 ? 'd:*m' : 'd:item',
+      }));
+      const requests = [...texts, ...actions].flatMap((action) =>
+        [['a'], ['b', 'a']].map((roles) => ({ domain: 'd', roles, action, resource: 'd:item' })),
+      );
+      decidesAsReference(t, { d: [{ name: 'p', assertions }] }, requests);
+    }),
+    { numRuns },
+  );
+});
+
 const numbered = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ role: `r${index}`, action: 'read', resource: `d:item.${index}` }));
 
