@@ -115,11 +115,12 @@ export class PackedAssertions {
     return text.startsWith(this.prefix) ? text : this.prefix + text;
   }
 
-  /** Writes the hashes of the names from `from` to `to` where the rows have their places. */
-  hashNames(hashes: Int32Array, from: number, to: number): void {
+  /** Writes the hashes of the names from `from` to `to`, each as the first of so many numbers at its place. */
+  hashNames(hashes: Int32Array, width: number, from: number, to: number): void {
     const bytes = this.#bytes;
     const rows = this.#rows;
-    for (let row = from; row < to; row += 1) hashes[row] = hashBytes(bytes, rows[row * columns + 1] as number, quote);
+    for (let row = from; row < to; row += 1)
+      hashes[row * width] = hashBytes(bytes, rows[row * columns + 1] as number, quote);
   }
 
   /** Whether the name of its resource is the text from there on. */

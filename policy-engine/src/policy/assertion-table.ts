@@ -131,10 +131,17 @@ export class AssertionTable {
     return this.#names[index]?.slice(this.#context.prefix.length) ?? this.at(place).resource.text;
   }
 
-  /** Writes the hashes of the names from place `from` to place `to`, all of one range, where they have their places. */
-  hashNames(hashes: Int32Array, from: number, to: number): void {
-    if (from < this.#packedPlaces) this.#packed?.all.hashNames(hashes, from, to);
-    else for (let place = from; place < to; place += 1) hashes[place] = this.#hashAt(place);
+  /** The resource at that place in full: folded, with the domain in front. */
+  textAt(place: number): string {
+    const index = place - this.#packedPlaces;
+    if (index < 0 && this.#packed !== undefined) return this.#packed.all.resourceOf(place);
+    return this.#names[index] ?? this.#context.prefix + this.at(place).resource.text;
+  }
+
+  /** Writes the hashes of the names from place `from` to place `to`, all of one range: each as the first of so many numbers of its place. */
+  hashNames(rows: Int32Array, columns: number, from: number, to: number): void {
+    if (from < this.#packedPlaces) this.#packed?.all.hashNames(rows, columns, from, to);
+    else for (let place = from; place < to; place += 1) rows[columns * place] = this.#hashAt(place);
   }
 
   #hashAt(place: number): number {

@@ -171,15 +171,15 @@ export function readyAssertion(parts: ReadyParts): CompiledAssertion {
   const { role, action, resource, conditions, effect, policy, source, rank } = parts;
   // What every comparison looks at stands first, and so lies together in memory.
   return {
-    action,
-    resource,
     role: role.name ?? '',
-    precedence: (effect === 'DENY' ? 0 : 2) + (role.pattern === undefined ? 0 : 1),
-    conditions,
-    rank,
-    next: undefined,
-    decision: undefined,
     rolePattern: role.pattern,
+    conditions,
+    decision: undefined,
+    action,
+    next: undefined,
+    resource,
+    precedence: (effect === 'DENY' ? 0 : 2) + (role.pattern === undefined ? 0 : 1),
+    rank,
     effect,
     conditionCost: costOfConditions(conditions),
     policy,

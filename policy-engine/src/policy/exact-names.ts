@@ -14,6 +14,15 @@ const crowd = 64;
 const addedAtOnce = 512;
 /** In place of an assertion. */
 const none = -1;
+/** Numbers for each assertion, together as they are looked at together: the hash of its name, and the earlier one at the same place. */
+const columns = 2;
+
+/** What was made of the assertions of a name. */
+interface Named {
+  /** The name with its domain: to compare with it, nobody need go to the assertion. */
+  readonly text: string;
+  readonly group: AssertionGroup;
+}
 
 /**
  * From the name of a resource to its assertions: a table of numbers, in which the garbage collector has nothing to look at. What the
@@ -27,11 +36,9 @@ export class ExactNames {
   readonly #heads: Int32Array;
   /** At each place one bit for each hash that is there, by what of it does not tell its place. */
   readonly #marks: Uint8Array;
-  /** Of each assertion the hash of its name, and the earlier one at the same place. */
-  readonly #hashes: Int32Array;
-  readonly #earlier: Int32Array;
-  /** What was made of the assertions of a name, at the latest of them. */
-  readonly #groups: (AssertionGroup | undefined)[];
+  readonly #rows: Int32Array;
+  /** At the latest assertion of each name that was asked for. */
+  readonly #named: (Named | undefined)[];
 
   private constructor(table: AssertionTable, from: number) {
     const length = table.namedPlaces;
@@ -39,9 +46,8 @@ export class ExactNames {
     this.#from = from;
     this.#heads = new Int32Array(2 ** Math.ceil(Math.log2(length + 1))).fill(none);
     this.#marks = new Uint8Array(this.#heads.length);
-    this.#hashes = new Int32Array(length);
-    this.#earlier = new Int32Array(length);
-    this.#groups = new Array<AssertionGroup | undefined>(length).fill(undefined);
+    this.#rows = new Int32Array(columns * length);
+    this.#named = new Array<Named | undefined>(length).fill(undefined);
   }
 
   /** Of the assertions whose resource has no wildcard. */
@@ -52,7 +58,7 @@ export class ExactNames {
     for (const { from, to } of table.namedRanges) {
       for (let begin = from; begin < to; begin += addedAtOnce) {
         const end = Math.min(begin + addedAtOnce, to);
-        table.hashNames(names.#hashes, begin, end);
+        table.hashNames(names.#rows, columns, begin, end);
         names.#addAll(begin, end, counts);
         yield;
       }
@@ -66,7 +72,7 @@ export class ExactNames {
 
   /** The assertions of a resource, or that there are none; `undefined` where it takes a search to know. */
   glance(resource: string): AssertionGroup | 'none' | undefined {
-    if (this.#hashes.length === 0) return 'none';
+    if (this.#rows.length === 0) return 'none';
     const hash = hashFolded(resource, this.#from);
     if (hash === hasCapitals) return undefined;
     const place = hash & (this.#heads.length - 1);
@@ -75,16 +81,18 @@ export class ExactNames {
     let at = this.#heads[place] ?? none;
     for (let left = crowd; left > 0; left -= 1) {
       if (at < 0) return 'none';
-      if (this.#hashes[at] === hash && this.#table.isNamed(at, resource))
-        return this.#groups[at] ?? this.#groupAt(at, resource);
-      at = this.#earlier[at] ?? none;
+      if (this.#rows[columns * at] === hash) {
+        const group = this.#groupNamed(at, resource);
+        if (group !== undefined) return group;
+      }
+      at = this.#earlier(at);
     }
     return undefined;
   }
 
   /** Offers what the assertions of the resource that is asked for have to offer. */
   search(search: Search): void {
-    if (this.#hashes.length === 0) return;
+    if (this.#rows.length === 0) return;
     const hash = hashFolded(search.given, this.#from);
     const group =
       hash === hasCapitals
@@ -95,24 +103,34 @@ export class ExactNames {
 
   #find(text: string, hash: number, work: Work): AssertionGroup | undefined {
     work.spend(1);
-    for (let at = this.#heads[hash & (this.#heads.length - 1)] ?? none; at >= 0; at = this.#earlier[at] ?? none) {
-      if (this.#hashes[at] === hash && this.#table.isNamed(at, text))
-        return this.#groups[at] ?? this.#groupAt(at, text);
+    for (let at = this.#heads[hash & (this.#heads.length - 1)] ?? none; at >= 0; at = this.#earlier(at)) {
+      const group = this.#rows[columns * at] === hash ? this.#groupNamed(at, text) : undefined;
+      if (group !== undefined) return group;
       work.spend(1);
     }
     return undefined;
   }
 
+  /** The assertions of a name, if it is that of the assertion at that place. */
+  #groupNamed(at: number, text: string): AssertionGroup | undefined {
+    const named = this.#named[at];
+    if (named !== undefined) return named.text === text ? named.group : undefined;
+    return this.#table.isNamed(at, text) ? this.#groupAt(at, text) : undefined;
+  }
+
+  #earlier(at: number): number {
+    return this.#rows[columns * at + 1] ?? none;
+  }
+
   /** `counts` are how many there are at each place, up to `crowd`. */
   #addAll(from: number, to: number, counts: Uint8Array): void {
     const heads = this.#heads;
-    const hashes = this.#hashes;
-    const earlier = this.#earlier;
+    const rows = this.#rows;
     const marks = this.#marks;
     for (let at = from; at < to; at += 1) {
-      const hash = hashes[at] as number;
+      const hash = rows[columns * at] as number;
       const place = hash & (heads.length - 1);
-      earlier[at] = heads[place] as number;
+      rows[columns * at + 1] = heads[place] as number;
       heads[place] = at;
       marks[place] = (marks[place] as number) | markOf(hash);
       const count = counts[place] as number;
@@ -122,7 +140,7 @@ export class ExactNames {
 
   #groupAt(latest: number, text: string): AssertionGroup {
     const group: number[] = [];
-    for (let at = latest; at >= 0; at = this.#earlier[at] ?? none) {
+    for (let at = latest; at >= 0; at = this.#earlier(at)) {
       if (this.#table.isNamed(at, text)) group.push(at);
     }
     return runAtOnce(this.#make(group));
@@ -132,7 +150,7 @@ export class ExactNames {
   *#groupAll(place: number): Steps<void> {
     const byName = new Map<string, number[]>();
     let count = 0;
-    for (let at = this.#heads[place] ?? none; at >= 0; at = this.#earlier[at] ?? none) {
+    for (let at = this.#heads[place] ?? none; at >= 0; at = this.#earlier(at)) {
       const name = this.#table.nameAt(at);
       const group = byName.get(name);
       if (group === undefined) byName.set(name, [at]);
@@ -153,7 +171,7 @@ export class ExactNames {
       if (assertions.length % sliceLength === 0) yield;
     }
     const group = yield* groupOfResource(assertions.sort((a, b) => a.rank - b.rank));
-    this.#groups[latest] = group;
+    this.#named[latest] = { text: this.#table.textAt(latest), group };
     return group;
   }
 }

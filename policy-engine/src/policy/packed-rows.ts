@@ -18,15 +18,12 @@ export class PackedRows {
   readonly #context: PrepareContext;
   readonly #ranges: RowRange[] = [];
   readonly #ready = new Map<number, CompiledAssertion>();
-  /** The resource in full of those that were made ready without one: texts are compared faster than bytes. */
-  readonly #texts: (string | undefined)[];
   #count = 0;
 
   constructor(all: PackedAssertions, context: PrepareContext) {
     this.all = all;
     this.#context = context;
     context.namedActions.addPlaces(all.actionPlaces);
-    this.#texts = new Array<string | undefined>(all.count).fill(undefined);
   }
 
   /** How many are in here. */
@@ -71,8 +68,7 @@ export class PackedRows {
 
   /** Whether a text, which is folded, is the resource in full. */
   isNamed(row: number, text: string): boolean {
-    const known = this.#texts[row];
-    return known === undefined ? this.all.isNamed(row, text, this.all.prefix.length) : known === text;
+    return this.all.isNamed(row, text, this.all.prefix.length);
   }
 
   #make(row: number, known: Pattern | undefined): CompiledAssertion {
@@ -81,19 +77,13 @@ export class PackedRows {
     return readyAssertion({
       role: this.#context.role(all.roleOf(row), policy),
       action: this.#context.action(all.actionOf(row), policy),
-      resource: known ?? { kind: 'exact', text: this.#textOf(row).slice(all.prefix.length) },
+      resource: known ?? { kind: 'exact', text: all.nameOf(row) },
       conditions: compileConditions(undefined),
       effect: all.effectOf(row),
       policy,
       source: new PackedAssertion(all, row),
       rank: rank + row - from,
     });
-  }
-
-  #textOf(row: number): string {
-    const text = this.all.resourceOf(row);
-    this.#texts[row] = text;
-    return text;
   }
 
   #rangeOf(row: number): RowRange {
