@@ -72,19 +72,24 @@ export class PrefixIndex {
       hash = hashedFolded(hash, text, at, end);
       if (hash === undefined) return undefined;
       at = end;
-      const group = this.#groupOf(hash, text, from, end);
-      if (group !== 'none') seen = earlier(seen, group && glanceAtGroup(group, role, action));
+      const more = this.#glanceAt(hash, text, from, end, role, action);
+      if (more !== 'none') seen = earlier(seen, more);
     }
     return seen;
   }
 
-  /** What was added for the part of the text that has this hash; `undefined` where that takes more than a look. */
-  #groupOf(hash: number, text: string, from: number, end: number): AssertionGroup | 'none' | undefined {
+  /** What is seen of the prefix that is the part of the text with this hash. */
+  // biome-ignore lint/complexity/useMaxParams: an object for them takes longer to make than the rest
+  #glanceAt(hash: number, text: string, from: number, end: number, role: string, action: string | undefined): Glance {
     let entry = this.#table[hash & (this.#table.length - 1)];
     for (let left = longestLook; left > 0; left -= 1) {
       if (entry === undefined) return 'none';
       const { prefix } = entry;
-      if (entry.hash === hash && from + prefix.length === end && text.startsWith(prefix, from)) return entry.group;
+      if (entry.hash === hash && from + prefix.length === end) {
+        // The assertions first: while they come from memory, the prefix does as well.
+        const seen = glanceAtGroup(entry.group, role, action);
+        if (text.startsWith(prefix, from)) return seen;
+      }
       entry = entry.next;
     }
     return undefined;
