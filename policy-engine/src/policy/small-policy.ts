@@ -2,6 +2,7 @@ import { placeOfName } from '../packed/name-hash.ts';
 import type { CompiledAssertion } from './assertion.ts';
 import { counts, inOrder, placeOfRole } from './assertion-group.ts';
 import { type Glance, isForRole, isGiven, matchesGiven } from './glance.ts';
+import { mayBegin } from './literal-hash.ts';
 import { isPattern, type Pattern } from './pattern.ts';
 import { PolicyIndex } from './policy-index.ts';
 import type { Search } from './search.ts';
@@ -9,10 +10,11 @@ import type { Search } from './search.ts';
 /** Up to here a policy is faster without an index (see bench/). Each has one bit of a number. */
 export const longestRow = 12;
 
-/** An assertion, and its resource in full where that has no wildcard. */
+/** An assertion, its resource in full where that has no wildcard, and its action where that is a prefix. */
 interface RowEntry {
   readonly assertion: CompiledAssertion;
   readonly text: string | undefined;
+  readonly actionPrefix: string | undefined;
 }
 
 /** How many places there are for names of roles, of actions, and for the ends of resources, one behind the other. */
@@ -42,8 +44,12 @@ export class SmallPolicy extends PolicyIndex {
     super();
     this.#nameStart = prefix.length;
     this.#row = inOrder(assertions).map((assertion) => {
-      const { kind, text: name } = assertion.resource;
-      return { assertion, text: kind === 'exact' ? prefix + name : undefined };
+      const { resource, action } = assertion;
+      return {
+        assertion,
+        text: resource.kind === 'exact' ? prefix + resource.text : undefined,
+        actionPrefix: action.kind === 'prefix' ? action.text : undefined,
+      };
     });
     for (const [at, { assertion, text }] of this.#row.entries()) {
       const { role, rolePattern, action, resource } = assertion;
@@ -58,7 +64,8 @@ export class SmallPolicy extends PolicyIndex {
     const ofRole = this.#bits[placeOf(role)] ?? 0;
     const ofEnd = this.#bits[endsFrom + placeOfEnd(resource)] ?? 0;
     for (let left = ofRole & ofEnd & this.#ofAction(action); left !== 0; left &= left - 1) {
-      const { assertion, text } = this.#entryAt(left & -left);
+      const { assertion, text, actionPrefix } = this.#entryAt(left & -left);
+      if (!mayBegin(actionPrefix, action)) continue;
       // The resource first: whoever asks for it mostly has a role and an action that go with it.
       const isAsked =
         text === undefined ? matchesGiven(assertion.resource, resource, this.#nameStart) : isGiven(text, resource);
