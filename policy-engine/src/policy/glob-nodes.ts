@@ -135,9 +135,11 @@ export class GlobNodes {
   /** Looks for literals at each place between the other two. */
   #walkBetween(node: GlobNode, walk: GlobWalk, from: number, to: number): void {
     const { text } = walk;
-    const { starts } = node;
-    walk.left -= to - from;
-    for (let at = from; at < to && walk.left >= 0; at += 1) {
+    const { starts, lengths } = node;
+    // None begins where the shortest has no room.
+    const last = lengths === undefined ? -1 : to - lengths.length;
+    if (last >= from) walk.left -= last + 1 - from;
+    for (let at = from; at <= last && walk.left >= 0; at += 1) {
       if ((starts & unitBit(text, at)) !== 0) this.#walkFrom(node, walk, at, to);
     }
   }

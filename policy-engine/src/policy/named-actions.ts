@@ -35,7 +35,7 @@ export class NamedActions {
 
   #mayHavePrefix(action: string): boolean {
     const lengths = this.#lengths;
-    for (let i = 0; i < lengths.length; i += 1) {
+    for (let i = lengths.length - 1; i >= 0; i -= 1) {
       const length = lengths[i] ?? 0;
       if (length <= action.length && ((this.#ends[i] ?? 0) & unitBit(action, length - 1)) !== 0) return true;
     }
