@@ -167,7 +167,7 @@ const misbehaviours: readonly Misbehaviour[] = [
 
 for (const { note, respond, timeoutMs = 30_000, error } of misbehaviours) {
   test(`one error for each kind of failure: ${note}`, async (t) => {
-    const world = await clientWorld(t, respond, { connectTimeoutMs: timeoutMs, readTimeoutMs: timeoutMs });
+    const world = await clientWorld(t, respond, { connectTimeoutMs: 60_000, readTimeoutMs: timeoutMs });
     t.deepEqual(await failure(world.client.access.check(ask)), error(world));
   });
 }

@@ -240,9 +240,9 @@ function serverIn(t: Ending, { folder, data, ids, options }: Place): PostgresSer
       database,
       user,
       poolSize: 8,
-      statementTimeoutMs: 5000,
       // Long, as a machine may be busy; a test of what does not answer says how long.
-      connectTimeoutMs: 30_000,
+      statementTimeoutMs: 60_000,
+      connectTimeoutMs: 60_000,
       listen: false,
       migrate: 'auto',
       ...changed,

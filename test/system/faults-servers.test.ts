@@ -133,7 +133,7 @@ function turnLogOver(file: string): void {
 }
 
 function findLogPages(file: string): number[] {
-  const database = new Database(file, { timeout: 5000 });
+  const database = new Database(file, { timeout: 60_000 });
   database.pragma('wal_checkpoint(truncate)');
   const pages = database.prepare("select pageno from dbstat where name = 'audit'").pluck().all().map(Number);
   database.close();
@@ -141,7 +141,7 @@ function findLogPages(file: string): number[] {
 }
 
 function change(file: string, sql: string): void {
-  const database = new Database(file, { timeout: 5000 });
+  const database = new Database(file, { timeout: 60_000 });
   database.exec(sql);
   database.close();
 }

@@ -92,7 +92,7 @@ test('while the server is away the certificate stays, and one that has ended is 
   const settings = options(t, 'a-3', { clock });
   const agent = openIdentityAgent(settings);
   const first = await agent.step();
-  const away = openIdentityAgent({ ...settings, baseUrl: 'https://127.0.0.1:1/v1', timeoutMs: 2000 });
+  const away = openIdentityAgent({ ...settings, baseUrl: 'https://127.0.0.1:1/v1', timeoutMs: 60_000 });
   clock.set(first.nextAt);
   const certificate = readFileSync(identityPaths(settings.folder).certificate, 'utf8');
   const waits: number[] = [];

@@ -101,7 +101,7 @@ postgresTest('a server that says nothing after the log-in is given up like one t
   const server = await startPostgres(t);
   const database = await server.createDatabase();
   const { state, host } = await startProxy(t, server);
-  const connections = await opened(t, server.settings(database, { hosts: [host], connectTimeoutMs: 1000 }));
+  const connections = await opened(t, server.settings(database, { hosts: [host], connectTimeoutMs: 5000 }));
   state.isSilent = true;
   await t.throwsAsync(connections.connect());
   await until('it is left', () => connections.host() === undefined);

@@ -21,7 +21,7 @@ else {
   for (const [index, collation] of collations.entries()) {
     storeSuite(`PostgreSQL ${collation}`, async (_, clock) => {
       const database = await server.createDatabase(collation, templates[index]);
-      return openPostgresStore(server.settings(database, { statementTimeoutMs: 60_000 }), { clock });
+      return openPostgresStore(server.settings(database), { clock });
     });
   }
 }

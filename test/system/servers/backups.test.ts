@@ -57,7 +57,7 @@ if (server === undefined) test.skip(noPostgres, (t) => t.pass());
 else {
   const newDatabase = async (): Promise<Database> => ({
     kind: 'postgres',
-    ...server.settings(await server.createDatabase('icu-en-US'), { connectTimeoutMs: 60_000 }),
+    ...server.settings(await server.createDatabase('icu-en-US')),
   });
   const optionsIn = (t: ExecutionContext) => ({
     clock,

@@ -124,7 +124,7 @@ async function killOften(t: ExecutionContext, count: number, makeEnds: () => Pro
 async function databaseIn(server: PostgresServer, folder: string, config: string) {
   const database = await server.createDatabase('icu-en-US');
   const file = join(folder, `${database}.yaml`);
-  const place: StorePlace = { kind: 'postgres', ...server.settings(database, { connectTimeoutMs: 60_000 }) };
+  const place: StorePlace = { kind: 'postgres', ...server.settings(database) };
   writeFileSync(
     file,
     `${config}store: { kind: postgres, postgres: { hosts: ['${server.host}'], database: ${database}, user: ${server.user}, connectTimeoutMs: 60000 } }\n`,

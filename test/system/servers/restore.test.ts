@@ -26,7 +26,7 @@ test('killed at any moment, a restore has happened as a whole or not at all', as
   const installation = await install(t, { domains: [{ name: 'media', roles }] });
   const { config, folder, dataDir, storeFile } = installation;
   const database = await server.createDatabase();
-  const place: StorePlace = { kind: 'postgres', ...server.settings(database, { connectTimeoutMs: 60_000 }) };
+  const place: StorePlace = { kind: 'postgres', ...server.settings(database) };
   await copyStore({ kind: 'sqlite', file: storeFile }, place, { resume: false, whileRunning: false });
   appendFileSync(
     config,

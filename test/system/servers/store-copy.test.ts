@@ -288,7 +288,7 @@ if (server === undefined) test.skip(noPostgres, (t) => t.pass());
 else {
   const database = async (collation: 'C' | 'icu-en-US' = 'icu-en-US'): Promise<StorePlace> => ({
     kind: 'postgres',
-    ...server.settings(await server.createDatabase(collation), { connectTimeoutMs: 60_000 }),
+    ...server.settings(await server.createDatabase(collation)),
   });
   suite('SQLite to PostgreSQL', async (t) => [sqliteIn(t), await database()]);
   suite('PostgreSQL to SQLite', async (t) => [await database(), sqliteIn(t)]);
