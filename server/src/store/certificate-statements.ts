@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import { type InstanceColumns, type InstanceFilter, whereInstance } from './certificate-rows.ts';
 import { headOfChanges } from './change-rows.ts';
-import { type Places, statement } from './statement.ts';
+import { type Places, rowsStatement, statement } from './statement.ts';
 
 /* What is executed for each certificate that is issued, and hardly ever changes: put into words once for each store. */
 
-interface NewCertificate {
+export interface NewCertificate {
   readonly serial: string;
   readonly issuer: string;
   readonly kind: string;
@@ -43,12 +43,13 @@ interface Held {
   readonly instance_id: string;
 }
 
-export function certificateStatements() {
-  return {
-    intend: statement((db, row: Places<NewCertificate>) =>
-      db
-        .insertInto('certificates')
-        .values({
+/** Certificates that are about to be signed: those of one statement. One whose serial number there is already is left out. */
+export function intendStatement(count: number) {
+  return rowsStatement(count, (db, rows: readonly Places<NewCertificate>[]) =>
+    db
+      .insertInto('certificates')
+      .values(
+        rows.map((row) => ({
           serial: row.at('serial'),
           issuer: row.at('issuer'),
           kind: row.at('kind'),
@@ -62,9 +63,14 @@ export function certificateStatements() {
           intended_at: row.at('intended_at'),
           not_before: row.at('not_before'),
           not_after: row.at('not_after'),
-        })
-        .onConflict((conflict) => conflict.doNothing()),
-    ),
+        })),
+      )
+      .onConflict((conflict) => conflict.doNothing()),
+  );
+}
+
+export function certificateStatements() {
+  return {
     find: statement((db, row: Places<{ readonly serial: string }>) =>
       db.selectFrom('certificates').selectAll().where('serial', '=', row.at('serial')),
     ),

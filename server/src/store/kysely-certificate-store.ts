@@ -1,7 +1,6 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type PrincipalName, parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 import { type Kysely, type Selectable, sql } from 'kysely';
-import { ConflictError } from '../errors.ts';
 import type {
   CertificateRecord,
   CertificateRow,
@@ -18,26 +17,23 @@ import { certificateStatements } from './certificate-statements.ts';
 import type { CertificatesTable, Schema } from './database-schema.ts';
 import type { GuardedDatabase } from './guarded-database.ts';
 import type { Recorder } from './recorder.ts';
+import { SharedIntents } from './shared-intents.ts';
 
 /** The certificates of a store over any database of the query layer. */
 export class KyselyCertificateStore implements CertificateStore {
   readonly #database: GuardedDatabase;
   readonly #recorder: Recorder;
   readonly #statements = certificateStatements();
+  readonly #intents: SharedIntents;
 
   constructor(database: GuardedDatabase, recorder: Recorder) {
     this.#database = database;
     this.#recorder = recorder;
+    this.#intents = new SharedIntents(database);
   }
 
-  async intend(row: CertificateRow, at: number): Promise<void> {
-    const values = newCertificate(row, at);
-    // The certificate does not exist yet, and is handed out after it was confirmed: that transaction makes this one durable.
-    const { numAffectedRows: inserted } = await this.#database.change(
-      (db) => this.#statements.intend.execute(db, values),
-      'deferred',
-    );
-    if (inserted !== 1n) throw new ConflictError('a certificate with this serial number exists');
+  intend(row: CertificateRow, at: number): Promise<void> {
+    return this.#intents.write(newCertificate(row, at));
   }
 
   async confirm(serial: string, fingerprint: string, conditions?: RecordingConditions): Promise<void> {

@@ -14,19 +14,48 @@ export interface Statement<Values, Row> {
   execute(db: Kysely<Schema>, values: Values): Promise<QueryResult<Row>>;
 }
 
+/** A place that is filled with what `read` finds in the values of an execution. */
+type Place<Values> = <Value>(read: (values: Values) => Value) => RawBuilder<Value>;
+
+type RowValues<Values> = Readonly<Record<keyof Values, StatementValue>>;
+
+/**
+ * A statement as `build` says it. Building and compiling cost more than what the database does for a row, so what was compiled at the
+ * first execution is kept: every `db` given later must be of the same kind of database.
+ */
+export function statement<Values extends RowValues<Values>, Row>(
+  build: (db: Kysely<Schema>, places: Places<Values>) => Compilable<Row>,
+): Statement<Values, Row> {
+  return kept((db, place) => build(db, { at: (name) => place((values) => values[name]) }));
+}
+
+/** The same of `count` rows at once, each with places of its own. */
+export function rowsStatement<Values extends RowValues<Values>, Row>(
+  count: number,
+  build: (db: Kysely<Schema>, rows: readonly Places<Values>[]) => Compilable<Row>,
+): Statement<readonly Values[], Row> {
+  const indices = Array.from({ length: count }, (_, index) => index);
+  return kept((db, place) => {
+    const placesOf = (index: number): Places<Values> => ({ at: (name) => place((rows) => rowAt(rows, index)[name]) });
+    return build(db, indices.map(placesOf));
+  });
+}
+
+function rowAt<Values>(rows: readonly Values[], index: number): Values {
+  const row = rows[index];
+  if (row === undefined) throw new Error('the statement is one of more rows');
+  return row;
+}
+
 interface Prepared<Values, Row> {
   readonly query: ReturnType<Compilable<Row>['compile']>;
   /** What each parameter of the query is, in their order. */
   readonly parameters: readonly ((values: Values) => unknown)[];
 }
 
-/**
- * A statement as `build` says it. Building and compiling cost more than what the database does for a row, so what was compiled at the
- * first execution is kept: every `db` given later must be of the same kind of database.
- */
-export function statement<Values extends Readonly<Record<keyof Values, StatementValue>>, Row>(
-  build: (db: Kysely<Schema>, places: Places<Values>) => Compilable<Row>,
-): Statement<Values, Row> {
+type Build<Values, Row> = (db: Kysely<Schema>, place: Place<Values>) => Compilable<Row>;
+
+function kept<Values, Row>(build: Build<Values, Row>): Statement<Values, Row> {
   let prepared: Prepared<Values, Row> | undefined;
   return {
     execute: (db, values) => {
@@ -38,17 +67,12 @@ export function statement<Values extends Readonly<Record<keyof Values, Statement
   };
 }
 
-function prepare<Values, Row>(
-  build: (db: Kysely<Schema>, places: Places<Values>) => Compilable<Row>,
-  db: Kysely<Schema>,
-): Prepared<Values, Row> {
+function prepare<Values, Row>(build: Build<Values, Row>, db: Kysely<Schema>): Prepared<Values, Row> {
   const places = new Map<unknown, (values: Values) => unknown>();
-  const query = build(db, {
-    at: (name) => {
-      const place = { name };
-      places.set(place, (values) => values[name]);
-      return sql`${place}`;
-    },
+  const query = build(db, (read) => {
+    const place = { read };
+    places.set(place, read);
+    return sql`${place}`;
   }).compile();
   return { query, parameters: query.parameters.map((one) => places.get(one) ?? (() => one)) };
 }
