@@ -15,12 +15,16 @@ export async function createLargeIndices(
   connections: PostgresConnections,
   indices: readonly LargeIndex[],
 ): Promise<void> {
-  const areThere = await Promise.all(indices.map(async ({ name }) => (await stateOf(db, name)) === 'valid'));
-  if (areThere.every(Boolean)) return;
+  if (await areAllThere(db, indices)) return;
   // INVARIANT: two servers that make indices of one table wait for each other, and the database ends one of them as a deadlock.
   await unlessAnotherDoes(connections, async () => {
     for (const index of indices) await createIndex(db, index);
   });
+}
+
+async function areAllThere(db: Kysely<Schema>, indices: readonly LargeIndex[]): Promise<boolean> {
+  for (const { name } of indices) if ((await stateOf(db, name)) !== 'valid') return false;
+  return true;
 }
 
 async function createIndex(db: Kysely<Schema>, { name, on }: LargeIndex): Promise<void> {

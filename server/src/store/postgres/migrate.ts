@@ -10,7 +10,7 @@ import { ByteWiseText } from './byte-wise-text.ts';
 import type { PostgresConnections } from './connections.ts';
 import { SignetPostgresDialect } from './dialect.ts';
 import { createLargeIndices } from './large-indices.ts';
-import { sqlStateOf } from './postgres-errors.ts';
+import { isWorthRepeating, sqlStateOf } from './postgres-errors.ts';
 
 /** Of the advisory lock under which one server migrates. */
 const migrationLock = 6_000_601;
@@ -19,9 +19,6 @@ const lockTimeoutMs = 5000;
 const lockAttempts = 24;
 /** Steps rewrite tables of any size. */
 const stepTimeoutMs = 3_600_000;
-
-/** Its wait was too long, or would never have ended: an index that another server makes may wait for this one. */
-const lockStates: ReadonlySet<string | undefined> = new Set(['55P03', '40P01']);
 
 interface MigrateOptions {
   /** For messages. */
@@ -55,7 +52,8 @@ async function runStepsOnce(db: Kysely<Schema>, options: MigrateOptions): Promis
       await db.transaction().execute((transaction) => runSteps(transaction, options));
       return;
     } catch (error) {
-      if (!lockStates.has(sqlStateOf(error))) throw error;
+      // The wait for a lock was too long, or would never have ended: an index that another server makes may wait for this one.
+      if (sqlStateOf(error) !== '55P03' && !isWorthRepeating(error)) throw error;
       if (waits === lockAttempts) {
         throw new StoreUnavailableError(`another server migrates the store \`${options.place}\``, { cause: error });
       }
