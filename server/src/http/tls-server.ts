@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http';
+import { type Server as HttpServer, type IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { createSecureContext } from 'node:tls';
@@ -143,9 +143,19 @@ function answerUnparsable(code: string, socket: Duplex, received: string): numbe
     socket.destroy();
     return undefined;
   }
+  if (isAnswering(socket)) {
+    socket.end(() => socket.destroy());
+    return undefined;
+  }
   const [status, phrase, message] = refusalOf(code, received);
   writeRaw(socket, status, phrase, message);
   return status;
+}
+
+/** Whether an answer has begun that is not whole: what is written now would be part of it. Only Node knows, whose own handler asks so. */
+function isAnswering(socket: Duplex): boolean {
+  const answer: unknown = Reflect.get(socket, '_httpMessage');
+  return answer instanceof ServerResponse && answer.headersSent && !answer.writableEnded;
 }
 
 function refusalOf(code: string, received: string): readonly [status: number, phrase: string, message: string] {
