@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type Server as HttpServer, type IncomingMessage, ServerResponse } from 'node:http';
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { createSecureContext } from 'node:tls';
@@ -154,8 +154,9 @@ function answerUnparsable(code: string, socket: Duplex, received: string): numbe
 
 /** Whether an answer has begun that is not whole: what is written now would be part of it. Only Node knows, whose own handler asks so. */
 function isAnswering(socket: Duplex): boolean {
-  const answer: unknown = Reflect.get(socket, '_httpMessage');
-  return answer instanceof ServerResponse && answer.headersSent && !answer.writableEnded;
+  const answer: Pick<ServerResponse, 'headersSent' | 'writableEnded'> | null =
+    Reflect.get(socket, '_httpMessage') ?? null;
+  return answer?.headersSent === true && !answer.writableEnded;
 }
 
 function refusalOf(code: string, received: string): readonly [status: number, phrase: string, message: string] {
