@@ -83,14 +83,20 @@ export function patternMatches(pattern: Pattern, text: string, work: Work = unli
     case 'exact':
       return pattern.text === text;
     case 'prefix':
-      if (pattern.text.length > text.length) return false;
-      work.spend(pattern.text.length);
-      return startsWith(text, pattern.text);
+      return matchesPrefix(pattern.text, text, work);
     case 'glob':
       if (!fitsAtEnds(pattern.text, text)) return false;
       if (pattern.parts === null) pattern.parts = globParts(pattern.text);
       return matchesGlob(pattern.text, pattern.parts, text, work);
   }
+}
+
+/** One that does not end as the text does there costs nothing: of many roles and prefixes, most differ in that. */
+function matchesPrefix(prefix: string, text: string, work: Work): boolean {
+  const last = prefix.length - 1;
+  if (text.charCodeAt(last) !== prefix.charCodeAt(last)) return false;
+  work.spend(prefix.length);
+  return startsWith(text, prefix);
 }
 
 /** As `matchesPattern`, by the parts of the pattern where it has them and the text is short. */
