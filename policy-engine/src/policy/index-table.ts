@@ -15,12 +15,13 @@ import { longestRow, SmallPolicy } from './small-policy.ts';
 export function* indexTable(table: AssertionTable, { prefix, namedActions }: PrepareContext): Steps<PolicyIndex> {
   if (table.length <= longestRow) return new SmallPolicy(rankPatternRoles(table.all()), prefix);
   const patterns = rankPatternRoles(table.others).filter(({ resource }) => resource.kind !== 'exact');
-  return new ResourceIndex({
+  const index = new ResourceIndex({
     names: yield* ExactNames.build(table, prefix.length),
     patterns: yield* indexPatterns(patterns),
     nameStart: prefix.length,
-    actions: namedActions,
   });
+  // Names alone are told by their bits in little less time than it takes to look for the resource.
+  return namedActions.hasPrefixes ? new OfNamedActions(namedActions, index) : index;
 }
 
 /** Pattern roles are searched in the order of their texts, so their assertions get new ranks. Returns all sorted by rank. */
@@ -42,7 +43,6 @@ interface ResourceParts {
   readonly names: ExactNames;
   /** What is not a name. */
   readonly patterns: PatternIndex | undefined;
-  readonly actions: NamedActions;
 }
 
 /** By the name of the resource, and by the patterns that it fits. */
@@ -55,8 +55,7 @@ class ResourceIndex extends PolicyIndex {
   }
 
   glance(role: string, action: string, resource: string): Glance {
-    const { names, patterns, nameStart, actions } = this.#parts;
-    if (!actions.mayHave(action)) return 'none';
+    const { names, patterns, nameStart } = this.#parts;
     const seen = patterns === undefined ? 'none' : patterns.glance(resource, nameStart, role, action);
     if (seen === undefined) return undefined;
     const group = names.glance(resource);
@@ -64,9 +63,28 @@ class ResourceIndex extends PolicyIndex {
   }
 
   search(search: Search): void {
-    const { names, patterns, actions } = this.#parts;
-    if (!actions.mayHave(search.givenAction)) return;
+    const { names, patterns } = this.#parts;
     names.search(search);
     patterns?.search(search.name, search);
+  }
+}
+
+/** Behind a look at the action: one that no assertion is for needs no other. */
+class OfNamedActions extends PolicyIndex {
+  readonly #actions: NamedActions;
+  readonly #index: ResourceIndex;
+
+  constructor(actions: NamedActions, index: ResourceIndex) {
+    super();
+    this.#actions = actions;
+    this.#index = index;
+  }
+
+  glance(role: string, action: string, resource: string): Glance {
+    return this.#actions.mayHave(action) ? this.#index.glance(role, action, resource) : 'none';
+  }
+
+  search(search: Search): void {
+    if (this.#actions.mayHave(search.givenAction)) this.#index.search(search);
   }
 }

@@ -27,6 +27,11 @@ export class NamedActions {
     this.#names |= bits;
   }
 
+  /** Whether some are prefixes. */
+  get hasPrefixes(): boolean {
+    return this.#lengths.length > 0;
+  }
+
   /** False only where no assertion is for the action, whether it is folded or not. */
   mayHave(action: string): boolean {
     const place = placeOfName(action.length, action.charCodeAt(action.length - 1));
