@@ -60,6 +60,8 @@ export class StoreWriter {
     this.#database = database;
     // What does not fit is written to the log during the change: less is left for its commit, which is one call.
     database.pragma(`cache_size = -${cacheKiB}`);
+    // What a statement of many rows could have to put back: a file for it would need a descriptor and a folder, and could fail.
+    database.pragma('temp_store = MEMORY');
     this.#transactions = new Transactions(database);
     this.#deps = deps;
     this.#changes = database.prepare('select total_changes()').pluck();
