@@ -1,7 +1,8 @@
 import { type ActionName, type DomainName, foldAscii, type PrincipalName } from '@signet/policy-engine/names';
 import { type Decision, type DecisionContext, type DomainPolicy, decideInDomain } from '@signet/policy-engine/policy';
-import { InvalidRequestError, UnknownDomainError } from '../errors.ts';
+import { InvalidRequestError } from '../errors.ts';
 import { directRoles, grantedRoles } from '../roles/granted-roles.ts';
+import { existingDomain } from '../snapshot/existing-domain.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 
 export interface AccessQuery {
@@ -38,14 +39,14 @@ export function checkAccess(snapshot: Snapshot, query: AccessQuery, now: number)
 type Decided = Pick<AccessAnswer, 'decision' | 'work'>;
 
 function decideInOwnDomain(snapshot: Snapshot, query: AccessQuery, now: number): Decided {
-  const domain = existing(snapshot, resourceDomain(query.resource));
+  const domain = existingDomain(snapshot, resourceDomain(query.resource));
   const roles = grantedRoles(snapshot, domain, query.principal, now).map((role) => role.name);
   return decideWithRoles(domain, roles, query);
 }
 
 /** Only who is listed in a role of the trust domain counts: delegation has one hop. */
 function decideAssumeRole(snapshot: Snapshot, query: AccessQuery, trustDomain: DomainName, now: number): Decided {
-  const domain = existing(snapshot, trustDomain);
+  const domain = existingDomain(snapshot, trustDomain);
   const roles = directRoles(snapshot, domain, query.principal, now).map((role) => role.name);
   if (resourceDomain(query.resource) === domain.name || roles.length === 0) {
     return decideWithRoles(domain, roles, query);
@@ -71,15 +72,10 @@ function decideBy(
   return { decision, work: policy.work.spent - before };
 }
 
-function resourceDomain(resource: string): DomainName {
+/** The domain that a resource is of; nobody says that it exists. Throws `InvalidRequestError`. */
+export function resourceDomain(resource: string): DomainName {
   const colon = resource.indexOf(':');
   if (colon <= 0) throw new InvalidRequestError('resource must be `domain:entity`');
   // Only looked up, never trusted: a text that is not a domain name finds no domain.
   return foldAscii(resource.slice(0, colon)) as DomainName;
-}
-
-function existing(snapshot: Snapshot, name: DomainName): DomainSnapshot {
-  const domain = snapshot.domain(name);
-  if (domain === undefined) throw new UnknownDomainError(name);
-  return domain;
 }

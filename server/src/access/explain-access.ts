@@ -1,11 +1,11 @@
-import { foldAscii, type PrincipalName } from '@signet/policy-engine/names';
+import type { PrincipalName } from '@signet/policy-engine/names';
 import { decideInDomain, explainInDomain, type PolicyExplanation } from '@signet/policy-engine/policy';
-import { InvalidRequestError, UnknownDomainError } from '../errors.ts';
 import { principalClasses } from '../impact/principal-classes.ts';
 import { type ExplainedRole, explainRoles, isSwitchedOff } from '../roles/explain-roles.ts';
-import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import { existingDomain } from '../snapshot/existing-domain.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { runAtOnce } from '../steps/steps.ts';
-import { type AccessQuery, checkAccess } from './check-access.ts';
+import { type AccessQuery, checkAccess, resourceDomain } from './check-access.ts';
 
 /** Why a principal may or may not do something. */
 export interface AccessExplanation extends PolicyExplanation {
@@ -24,7 +24,7 @@ type Question = Omit<AccessQuery, 'trustDomain'>;
  */
 export function explainAccess(snapshot: Snapshot, query: Question, now: number): AccessExplanation {
   const { granted } = checkAccess(snapshot, query, now);
-  const domain = domainOf(snapshot, query.resource);
+  const domain = existingDomain(snapshot, resourceDomain(query.resource));
   const roles = explainRoles(snapshot, domain, query.principal, now);
   const held = roles.filter((role) => role.held).map(({ role }) => role);
   const explained = explainInDomain(domain.policy, held, query.action, query.resource, query.context);
@@ -48,7 +48,7 @@ interface AccessHolder {
 
 /** Everybody who may do the action on the resource, names before wildcards. Throws as `explainAccess` does. Pure. */
 export function listGrantees(snapshot: Snapshot, question: Omit<Question, 'principal'>, now: number): AccessHolder[] {
-  const domain = domainOf(snapshot, question.resource);
+  const domain = existingDomain(snapshot, resourceDomain(question.resource));
   return runAtOnce(principalClasses([{ snapshot, domain }])).flatMap(({ label, example }) => {
     const query = { ...question, principal: example };
     if (!checkAccess(snapshot, query, now).granted) return [];
@@ -57,14 +57,4 @@ export function listGrantees(snapshot: Snapshot, question: Omit<Question, 'princ
     const through = explainRoles(snapshot, domain, example, now).filter(({ role, held }) => held && allows(role));
     return [{ principal: label, through }];
   });
-}
-
-function domainOf(snapshot: Snapshot, resource: string): DomainSnapshot {
-  const colon = resource.indexOf(':');
-  if (colon <= 0) throw new InvalidRequestError('resource must be `domain:entity`');
-  // Only looked up, never trusted: a text that is not a domain name finds no domain.
-  const name = foldAscii(resource.slice(0, colon)) as DomainSnapshot['name'];
-  const domain = snapshot.domain(name);
-  if (domain === undefined) throw new UnknownDomainError(name);
-  return domain;
 }

@@ -4,9 +4,10 @@ import { decideInDomain } from '@signet/policy-engine/policy';
 import { authorityAction } from '../access/authority.ts';
 import { requireKnownIdentity } from '../access/known-identity.ts';
 import type { Asker } from '../access/recording-conditions.ts';
-import { ForbiddenError, InvalidRequestError, UnauthenticatedError, UnknownDomainError } from '../errors.ts';
+import { ForbiddenError, InvalidRequestError, UnauthenticatedError } from '../errors.ts';
 import type { CertificateStore } from '../model/certificate-store.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
+import { existingDomain } from '../snapshot/existing-domain.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { CredentialsCache } from './credentials-cache.ts';
 import type { CredentialsRequest } from './credentials-request.ts';
@@ -41,8 +42,7 @@ export async function getCredentials(
 
 /** The cloud account of the domain, for who may assume the role. */
 function accountFor(snapshot: Snapshot, now: number, principal: PrincipalName, request: CredentialsRequest): string {
-  const domain = snapshot.domain(request.domain);
-  if (domain === undefined) throw new UnknownDomainError(request.domain);
+  const domain = existingDomain(snapshot, request.domain);
   const roles = grantedRoles(snapshot, domain, principal, now).map((role) => role.name);
   if (!mayAssume(domain, roles, request.role)) {
     throw new ForbiddenError(`principal may not \`${action}\` on \`${request.domain}:${request.role}\``);

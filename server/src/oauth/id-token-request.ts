@@ -9,8 +9,8 @@ import {
   type ServiceName,
 } from '@signet/policy-engine/names';
 import { InvalidRequestError, InvalidScopeError } from '../errors.ts';
-import { secondsOf } from './role-token.ts';
-import { maxItems } from './scope.ts';
+import { secondsOf } from './lifetimes.ts';
+import { maxScopeItems } from './scope.ts';
 
 /** What the claim `groups` of an ID token is to say: all that is held of a kind, or those that are named. */
 interface RequestedGroups {
@@ -70,7 +70,7 @@ function parseGroups(scope: string): RequestedGroups {
   const words = foldAscii(scope)
     .split(' ')
     .filter((word) => word !== '');
-  if (words.length > maxItems) throw new InvalidScopeError(`scope has more than ${maxItems} items`);
+  if (words.length > maxScopeItems) throw new InvalidScopeError(`scope has more than ${maxScopeItems} items`);
   if (!words.includes('openid')) throw new InvalidScopeError('scope must hold `openid`');
   const named = new Set<string>();
   let domain: DomainName | undefined;

@@ -1,10 +1,11 @@
 import { epochSeconds } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
-import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../errors.ts';
+import { ForbiddenError, InvalidRequestError } from '../errors.ts';
 import { NoSigningKeyError } from '../keys/signing-keys.ts';
 import type { Principal } from '../principal.ts';
 import { heldGroups } from '../roles/granted-groups.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
+import { existingDomain } from '../snapshot/existing-domain.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { idTokenClaims } from './claims.ts';
 import type { IdTokenRequest } from './id-token-request.ts';
@@ -64,9 +65,7 @@ function groupsOf(
   now: number,
 ): readonly string[] | undefined {
   if (!groups.allRoles && !groups.allGroups && groups.named.size === 0) return undefined;
-  const name = groups.domain ?? client.domain;
-  const domain = snapshot.domain(name);
-  if (domain === undefined) throw new UnknownDomainError(name);
+  const domain = existingDomain(snapshot, groups.domain ?? client.domain);
   const held = heldOf(snapshot, domain, principal, now);
   const granted = held.filter(
     (each) =>
@@ -77,7 +76,7 @@ function groupsOf(
   if (mustHoldAll && ![...groups.named].every((each) => held.includes(each))) {
     throw new ForbiddenError('principal does not hold every role and group of the scope');
   }
-  return granted.map((each) => (fullNames ? `${name}:${each}` : each.slice(each.indexOf('.') + 1)));
+  return granted.map((each) => (fullNames ? `${domain.name}:${each}` : each.slice(each.indexOf('.') + 1)));
 }
 
 /** The roles and groups of a principal: `group.<name>` and `role.<name>`, sorted. */

@@ -8,12 +8,12 @@ import {
   InvalidRequestError,
   NoGrantedRolesError,
   NotFoundError,
-  UnknownDomainError,
   WrongClientError,
 } from '../errors.ts';
 import { NoSigningKeyError, type SigningKeys } from '../keys/signing-keys.ts';
 import type { Principal } from '../principal.ts';
 import { grantedAmong, grantedRoles } from '../roles/granted-roles.ts';
+import { existingDomain } from '../snapshot/existing-domain.ts';
 import type { DomainSnapshot, RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { accessTokenClaims, idTokenClaims } from './claims.ts';
 import { joined } from './joined.ts';
@@ -150,8 +150,7 @@ function checkClient(name: string, request: TokenRequest): void {
 }
 
 function findAudience(snapshot: Snapshot, scope: RequestedScope): DomainSnapshot {
-  const domain = snapshot.domain(scope.domain);
-  if (domain === undefined) throw new UnknownDomainError(scope.domain);
+  const domain = existingDomain(snapshot, scope.domain);
   const service = scope.idTokenService;
   if (service !== undefined && domain.services.get(service)?.enabled !== true) {
     throw new NotFoundError(`service \`${scope.domain}.${service}\` does not exist`);

@@ -1,3 +1,4 @@
+import { InvalidRequestError } from '../errors.ts';
 import type { RoleSnapshot } from '../snapshot/snapshot.ts';
 
 /** The server's own bounds for access tokens, in seconds. */
@@ -29,4 +30,16 @@ export function accessTokenLife(
   if (roles.length === 0) limit = Math.min(limit, ceiling);
   for (const { tokenExpirySeconds = ceiling } of roles) limit = Math.min(limit, tokenExpirySeconds);
   return Math.min(requestedSeconds ?? bounds.defaultExpirySeconds, limit);
+}
+
+/**
+ * The seconds that a parameter asks for (docs/reference/tokens.md#lifetimes): digits only; 0 is as if absent, and a number too large to count
+ * is lowered like any other large one. Throws `InvalidRequestError`.
+ */
+export function secondsOf(parameters: ReadonlyMap<string, string>, name: string): number | undefined {
+  const text = parameters.get(name);
+  if (text === undefined) return undefined;
+  if (!/^\d+$/.test(text)) throw new InvalidRequestError(`${name} must be an integer (seconds)`);
+  const seconds = Math.min(Number(text), Number.MAX_SAFE_INTEGER);
+  return seconds === 0 ? undefined : seconds;
 }

@@ -57,6 +57,8 @@ const notHonoured = [
 
 /** More than any chain of proxies has, and little enough for a header. */
 const maxProxies = 32;
+/** As long as an id of SPIFFE may be. */
+const maxProxyLength = 2048;
 const spiffeId = /^spiffe:\/\/[a-z0-9._-]{1,255}(?:\/[A-Za-z0-9._-]+)+$/;
 
 function proxiesOf(text: string | undefined): readonly string[] | undefined {
@@ -65,7 +67,7 @@ function proxiesOf(text: string | undefined): readonly string[] | undefined {
   if (uris.length > maxProxies) {
     throw new InvalidRequestError(`proxy_principal_spiffe_uris has more than ${maxProxies} ids`);
   }
-  if (uris.every((uri) => uri.length <= 2048 && spiffeId.test(uri))) return uris;
+  if (uris.every((uri) => uri.length <= maxProxyLength && spiffeId.test(uri))) return uris;
   throw new InvalidRequestError('proxy_principal_spiffe_uris must be SPIFFE ids with commas between them');
 }
 

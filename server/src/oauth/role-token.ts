@@ -1,13 +1,14 @@
 import { sign } from 'node:crypto';
 import { epochSeconds } from '@signet/policy-engine/clock';
 import { parseDomainName, parseRoleName, type RoleName } from '@signet/policy-engine/names';
-import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../errors.ts';
+import { ForbiddenError, InvalidRequestError } from '../errors.ts';
 import { NoSigningKeyError } from '../keys/signing-keys.ts';
 import type { Principal } from '../principal.ts';
+import { existingDomain } from '../snapshot/existing-domain.ts';
 import { ybase64 } from '../ybase64.ts';
 import { type IssueTokensDeps, rolesToGrant } from './issue-tokens.ts';
-import { accessTokenLife } from './lifetimes.ts';
-import { maxItems, type RequestedScope } from './scope.ts';
+import { accessTokenLife, secondsOf } from './lifetimes.ts';
+import { maxScopeItems, type RequestedScope } from './scope.ts';
 
 export interface RoleTokenDeps extends IssueTokensDeps {
   /** The host of the base URL. */
@@ -37,18 +38,9 @@ export function parseRoleTokenRequest(domainName: unknown, query: ReadonlyMap<st
   const names = query.get('role');
   if (names === undefined) return { scope: { kind: 'all-roles', domain }, requestedSeconds };
   const words = names.split(',');
-  if (words.length > maxItems) throw new InvalidRequestError(`role has more than ${maxItems} names`);
+  if (words.length > maxScopeItems) throw new InvalidRequestError(`role has more than ${maxScopeItems} names`);
   const roles = new Set<RoleName>(words.map((word) => parseRoleName(word, 'role')));
   return { scope: { kind: 'roles', domain, roles }, requestedSeconds };
-}
-
-/** A number of seconds; 0 is as if absent. Throws `InvalidRequestError`. */
-export function secondsOf(query: ReadonlyMap<string, string>, name: string): number | undefined {
-  const text = query.get(name);
-  if (text === undefined) return undefined;
-  if (!/^\d+$/.test(text)) throw new InvalidRequestError(`${name} must be an integer (seconds)`);
-  const seconds = Math.min(Number(text), Number.MAX_SAFE_INTEGER);
-  return seconds === 0 ? undefined : seconds;
 }
 
 /**
@@ -58,8 +50,7 @@ export function secondsOf(query: ReadonlyMap<string, string>, name: string): num
 export function issueRoleToken(deps: RoleTokenDeps, principal: Principal, request: RoleTokenRequest): RoleToken {
   const { scope, requestedSeconds } = request;
   const snapshot = deps.snapshot();
-  const domain = snapshot.domain(scope.domain);
-  if (domain === undefined) throw new UnknownDomainError(scope.domain);
+  const domain = existingDomain(snapshot, scope.domain);
   if (principal.kind === 'role') throw new ForbiddenError('a role certificate cannot be used to get a token');
   const roles = rolesToGrant(snapshot, domain, principal.name, { scope, now: deps.clock.now() });
   const { token: key } = deps.keys.current();

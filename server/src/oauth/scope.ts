@@ -21,8 +21,8 @@ type ScopeItem =
   | { readonly kind: 'role'; readonly domain: DomainName; readonly role: RoleName }
   | { readonly kind: 'service'; readonly domain: DomainName; readonly service: ServiceName };
 
-/** Longest scope: more than any sensible list of roles, less than a body may hold. */
-export const maxItems = 256;
+/** Most items of a scope: more than any sensible list of roles, less than a body may hold. */
+export const maxScopeItems = 256;
 
 /**
  * Reads a scope (docs/reference/tokens.md#scopes):
@@ -33,7 +33,7 @@ export const maxItems = 256;
 export function parseScope(text: string): RequestedScope {
   const words = text.split(' ').filter((word) => word !== '');
   if (words.length === 0) throw new InvalidScopeError('scope is empty');
-  if (words.length > maxItems) throw new InvalidScopeError(`scope has more than ${maxItems} items`);
+  if (words.length > maxScopeItems) throw new InvalidScopeError(`scope has more than ${maxScopeItems} items`);
   const items = words.map(parseItem);
   const domain = onlyDomain(items);
   const service = onlyService(items);

@@ -1,4 +1,5 @@
 import { InvalidRequestError, InvalidTargetError, UnsupportedGrantError } from '../errors.ts';
+import { secondsOf } from './lifetimes.ts';
 import type { TokenRequestRules, TokenShape } from './request-rules.ts';
 import { parseScope, type RequestedScope } from './scope.ts';
 
@@ -36,7 +37,7 @@ export function parseTokenRequest(form: FormParameters, { fold, readShape }: Tok
   }
   const scope = form.get('scope');
   if (scope === undefined) throw new InvalidRequestError('scope is missing');
-  const expiresInSeconds = parseExpiresIn(form.get('expires_in'));
+  const expiresInSeconds = secondsOf(form, 'expires_in');
   const clientId = form.get('client_id');
   return {
     scope: parseScope(fold(scope)),
@@ -44,12 +45,4 @@ export function parseTokenRequest(form: FormParameters, { fold, readShape }: Tok
     ...(expiresInSeconds !== undefined && { expiresInSeconds }),
     ...(clientId !== undefined && { clientId }),
   };
-}
-
-/** docs/reference/tokens.md#lifetimes: digits only; 0 is as if absent; a number too large to count is lowered like any other large one. */
-function parseExpiresIn(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (!/^\d+$/.test(text)) throw new InvalidRequestError('expires_in must be an integer (seconds)');
-  const seconds = Math.min(Number(text), Number.MAX_SAFE_INTEGER);
-  return seconds === 0 ? undefined : seconds;
 }

@@ -518,7 +518,10 @@ export const serverRows: readonly Row[] = [
     const uris = list(count, 'r').map((id) => `spiffe://a.b/${id}`);
     return athenzRequests.readShape(new Map([['proxy_principal_spiffe_uris', uris.join()]]));
   }),
-  maximum('server/src/oauth/scope.ts', 'maxItems', (count) =>
+  maximum('server/src/oauth/request-rules.ts', 'maxProxyLength', (length) =>
+    athenzRequests.readShape(new Map([['proxy_principal_spiffe_uris', 'spiffe://a.b/'.padEnd(length, 'r')]])),
+  ),
+  maximum('server/src/oauth/scope.ts', 'maxScopeItems', (count) =>
     parseScope(
       list(count, 'r')
         .map((role) => `d:role.${role}`)

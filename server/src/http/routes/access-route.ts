@@ -14,9 +14,10 @@ import type { Access, RoleAccess } from '@signet/policy-engine/wire';
 import { authorityAction } from '../../access/authority.ts';
 import { checkAccess } from '../../access/check-access.ts';
 import { costs } from '../../budgets/costs.ts';
-import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../../errors.ts';
+import { ForbiddenError, InvalidRequestError } from '../../errors.ts';
 import { grantedRoles } from '../../roles/granted-roles.ts';
-import type { DomainSnapshot, Snapshot } from '../../snapshot/snapshot.ts';
+import { existingDomain } from '../../snapshot/existing-domain.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { answerJson, type RequestState, type RouteContext, requireIdentity, requirePrincipal } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
 import { answerPlainJson } from '../plain-answer.ts';
@@ -112,13 +113,6 @@ function rolesOf(deps: AccessDeps, ctx: RouteContext) {
   const roles = grantedRoles(snapshot, domain, principal, deps.clock.now());
   ctx.state.work += roles.length * costs.row;
   return roles;
-}
-
-/** The enabled domain. Throws `UnknownDomainError`. */
-export function existingDomain(snapshot: Snapshot, name: DomainName): DomainSnapshot {
-  const domain = snapshot.domain(name);
-  if (domain === undefined) throw new UnknownDomainError(name);
-  return domain;
 }
 
 /** A service or user; a group cannot act. */

@@ -7,11 +7,11 @@ import type { BundlePublisher, PublishedBundle } from '../../bundles/publish-bun
 import { parsePolicyVersions } from '../../bundles/select-policies.ts';
 import { ConflictError, InvalidRequestError } from '../../errors.ts';
 import type { ProfileRules } from '../../profile.ts';
+import { existingDomain } from '../../snapshot/existing-domain.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { bodyJson } from '../body.ts';
 import { answerJson, type RequestState, type RouteContext, requirePrincipal } from '../context.ts';
 import { answerUnchanged } from '../plain-answer.ts';
-import { existingDomain } from './access-route.ts';
 
 export interface PolicyBundleDeps {
   readonly snapshot: () => Snapshot;

@@ -1,9 +1,9 @@
 import type { RouterMiddleware } from '@koa/router';
 import { parseDomainName } from '@signet/policy-engine/names';
 import type { BundlePublisher } from '../../bundles/publish-bundle.ts';
+import { existingDomain } from '../../snapshot/existing-domain.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { answerJson, type RequestState, requirePrincipal } from '../context.ts';
-import { existingDomain } from './access-route.ts';
 
 interface SignedPolicyDataDeps {
   readonly snapshot: () => Snapshot;

@@ -11,11 +11,11 @@ import {
 import { costs } from '../../../budgets/costs.ts';
 import { NotFoundError } from '../../../errors.ts';
 import { grantedRoles } from '../../../roles/granted-roles.ts';
+import { existingDomain } from '../../../snapshot/existing-domain.ts';
 import type { DomainSnapshot, Snapshot } from '../../../snapshot/snapshot.ts';
 import { ybase64 } from '../../../ybase64.ts';
 import { answerJson, type RequestState, requirePrincipal } from '../../context.ts';
 import { parseParameters } from '../../parameters.ts';
-import { existingDomain } from '../access-route.ts';
 
 /* What clients of Athenz look up of domains and services (docs/reference/athenz.md#look-ups). */
 
