@@ -57,7 +57,7 @@ export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void
   router.get(`${base}/access/domain/:domainName/role/:roleName/principal/:principal`, roleCheckRoute(access));
   router.get(`${base}/access/:action`, accessRoute(access));
   router.get(`${base}/access/:action/:resource`, accessRoute(access));
-  router.post(`${base}/access-checks`, readJson(config.limits.largeBodyBytes), accessChecksRoute(access));
+  router.post(`${base}/access-checks`, readJson(bodyBytes), accessChecksRoute(access));
   router.post(`${base}/domain/:domainName/policy/signed`, readJson(bodyBytes), postPolicyBundleRoute(bundles));
   router.get(`${base}/bundle-domains`, bundleDomainsRoute(bundles.snapshot));
   router.get(`${base}/domain/:domainName/role/:roleName/creds`, cloudCredentialsRoute(deps.cloud));
