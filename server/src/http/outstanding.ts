@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
+import { strangerOf } from '../budgets/client-addresses.ts';
 import { piecesOf } from '../steps/json-steps.ts';
 import type { AppContext } from './context.ts';
 import { TransportError } from './transport-error.ts';
@@ -10,7 +11,7 @@ export interface OutstandingLimits {
   readonly connectionRequests: number;
   /** Bytes of one connection; a connection with less may always begin one more. */
   readonly connectionBytes: number;
-  /** Bytes of one principal, or of one address where nobody has to say who calls. */
+  /** Bytes of one principal, or of one network where nobody has to say who calls. */
   readonly principalBytes: number;
 }
 
@@ -42,7 +43,8 @@ export function outstanding(
   const principals = new Map<string, number>();
   return (ctx, admission) => {
     const { socket } = ctx.req;
-    const principal = ctx.state.principal?.name ?? socket.remoteAddress ?? '';
+    // No name holds a blank.
+    const principal = ctx.state.principal?.name ?? `address ${strangerOf(ctx.state.address)}`;
     let connection = connections.get(socket);
     if (connection === undefined) {
       connection = connectionOf(socket);

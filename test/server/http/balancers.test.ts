@@ -1,8 +1,10 @@
+import { request } from 'node:https';
 import { connect } from 'node:net';
 import test from 'ava';
 import { startBalancer } from '#support/balancer';
 import { proxyHeader } from '#support/proxy-header';
 import { caller, startServer, type TestServer, wholeFile } from '#support/start-server';
+import { until } from '#support/until';
 
 const file = wholeFile();
 const group = { workMsPerSecond: 10, burstMs: 100, inFlight: 8, share: 0.5 };
@@ -21,7 +23,8 @@ test.after.always('end', () => file.end());
 /** A client of a server through a balancer. */
 async function through(server: TestServer, options: Parameters<typeof startBalancer>[2], name?: string) {
   const baseUrl = await startBalancer(file, server.baseUrl, options);
-  return caller(file, { baseUrl, pki: server.pki }, name === undefined ? {} : await server.pki.identity(name));
+  const call = caller(file, { baseUrl, pki: server.pki }, name === undefined ? {} : await server.pki.identity(name));
+  return Object.assign(call, { baseUrl });
 }
 
 for (const sends of [undefined, 'together', 'bytes'] as const) {
@@ -141,4 +144,24 @@ test('a server that stops does not wait for a header that has not come', async (
   await Promise.all(sockets.map(({ ended }) => ended));
   // The header may take 20 s, and draining 60 s.
   t.true(performance.now() - start < 18_000);
+});
+
+test('what strangers hold is counted by their own addresses, and not by that of their balancer', async (t) => {
+  const own = await start({ ...listed, 'limits.principalBytes': 65_536, 'budgets.enabled': false });
+  const from = (address: string) => through(own, { header: () => proxyHeader(address) });
+  const [first, neighbour, second] = [await from('192.0.2.1'), await from('192.0.2.1'), await from('192.0.2.2')];
+  const { hostname: host, port } = new URL(first.baseUrl);
+  const pending = request({
+    agent: first.agent,
+    host,
+    port,
+    method: 'POST',
+    path: '/v1/instance',
+    headers: { 'content-type': 'application/json', 'content-length': 1_048_576 },
+  });
+  pending.on('error', () => undefined);
+  pending.write('{');
+  t.teardown(() => void pending.destroy());
+  await until('its address is told to wait', async () => (await neighbour('/readyz')).status === 429);
+  t.is((await second('/readyz')).status, 200);
 });
