@@ -97,7 +97,7 @@ function routeOf(ctx: AppContext): string | undefined {
 function requestBoundary(deps: AppDeps): Middleware {
   const { budget, observer } = deps;
   const check = guards(deps);
-  const counted = outstanding(deps.limits, bodyLimitOf(deps));
+  const counted = outstanding(deps.limits, { bodyLimit: bodyLimitOf(deps), isProbe: deps.isProbe });
   const log = requestLog(deps);
   let count = 0;
   return async (ctx, next) => {

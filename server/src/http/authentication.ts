@@ -28,8 +28,8 @@ export interface AuthenticationDeps {
   readonly clock: Clock;
   /** Whether a path answers callers without a certificate (docs/reference/authentication.md#client-certificates). */
   readonly isOpen: (path: string) => boolean;
-  /** Whether an open path answers more to some: to a caller with a certificate that will not do it answers as to anyone. */
-  readonly tellsMore: (path: string) => boolean;
+  /** Whether a path is asked by probes. It is open, and answers more to some: to a caller with a certificate that will not do it answers as to anyone. */
+  readonly isProbe: (path: string) => boolean;
   /**
    * Whether a request may come without a certificate; one that is presented must be valid all the same
    * (docs/reference/authentication.md#client-certificates).
@@ -53,7 +53,7 @@ export function authentication(deps: AuthenticationDeps): (ctx: AppContext) => v
   return (ctx) => {
     const { path } = ctx.state;
     if (deps.isOpen(path)) {
-      if (deps.tellsMore(path) && presentsCertificate(ctx)) recognize(deps, ctx, certificateOf);
+      if (deps.isProbe(path) && presentsCertificate(ctx)) recognize(deps, ctx, certificateOf);
     } else if (!deps.isOptional(ctx.req.method ?? '', path) || presentsCertificate(ctx)) {
       ctx.state.principal = authenticate(deps, ctx, certificateOf);
     }

@@ -74,7 +74,7 @@ function appFor(
     tokenPath: `${basePath}/oauth2/token`,
     // Nobody says who they are here.
     isOpen: () => true,
-    tellsMore: () => false,
+    isProbe: () => false,
     isOptional: () => true,
     isRevoked: () => false,
     trust: { generation: 0, handshakeOf: () => -1, trusts: () => false },

@@ -31,13 +31,21 @@ interface HeldRequest {
   answered(ctx: AppContext): void;
 }
 
+/** What the paths of requests tell. */
+interface PathRules {
+  /** How long the body of a request to a path may be. */
+  readonly bodyLimit: (path: string) => number;
+  /** Whether a path is asked by probes. */
+  readonly isProbe: (path: string) => boolean;
+}
+
 /**
- * Counts what the requests of each connection and principal hold, and throws a 429 once that is over the limits. `bodyLimit` says
- * what a body of unknown length may have; `leave` is called when a request is over.
+ * Counts what the requests of each connection and principal hold, and throws a 429 once that is over the limits. A probe without a body holds
+ * nothing: what others of its address hold, as behind one balancer, does not refuse it. `leave` is called when a request is over.
  */
 export function outstanding(
   limits: OutstandingLimits,
-  bodyLimit: (path: string) => number,
+  { bodyLimit, isProbe }: PathRules,
 ): (ctx: AppContext, admission: { leave(): void } | undefined) => HeldRequest {
   const connections = new WeakMap<Socket, Connection>();
   const principals = new Map<string, number>();
@@ -52,8 +60,10 @@ export function outstanding(
     }
     const held = new Held(connection, principals, principal, admission);
     ctx.res.on('close', () => held.giveBack());
-    requireRoom(limits, connection, principals.get(principal) ?? 0);
-    held.take(bodyBytes(ctx, bodyLimit));
+    const bytes = bodyBytes(ctx, bodyLimit);
+    const holdsNothing = bytes === 0 && isProbe(ctx.state.path);
+    requireRoom(limits, connection, holdsNothing ? 0 : (principals.get(principal) ?? 0));
+    held.take(bytes);
     return held;
   };
 }

@@ -260,7 +260,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
     limits: config.limits,
     tokenPath: `${addresses.basePath}/oauth2/token`,
     isOpen: (path) => open.has(path),
-    tellsMore: (path) => probes.has(path),
+    isProbe: (path) => probes.has(path),
     // Probes ask by address.
     isOwnHost: (host, path) => state.own().isOwnHost(host) || probes.has(path),
     isOptional: strangersMay(addresses),

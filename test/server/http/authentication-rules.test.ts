@@ -51,7 +51,7 @@ interface Ask extends Connection {
   readonly use?: PrincipalTokenUse;
   readonly isOpen?: boolean;
   readonly isOptional?: boolean;
-  readonly tellsMore?: boolean;
+  readonly isProbe?: boolean;
   readonly revoked?: readonly string[];
   readonly deps?: Partial<AuthenticationDeps>;
 }
@@ -61,7 +61,7 @@ function guardOf({
   use = 'names-caller',
   isOpen,
   isOptional,
-  tellsMore = false,
+  isProbe = false,
   revoked = [],
   deps,
 }: Ask) {
@@ -70,7 +70,7 @@ function guardOf({
     snapshot: () => snapshot,
     clock: { now: () => now },
     isOpen: (path) => isOpen === true && path === '/path',
-    tellsMore: () => tellsMore,
+    isProbe: () => isProbe,
     isOptional: (method, path) => isOptional === true && method === 'GET' && path === '/path',
     isRevoked: (serial) => revoked.includes(serial),
     trust: { generation: 0, handshakeOf: () => 0, trusts: () => true },
@@ -129,11 +129,11 @@ const cases: readonly (readonly [note: string, ask: Ask, outcome: string])[] = [
     'nobody goes on',
   ],
   ['an open path that tells no more', { certificate: player, isOpen: true }, 'nobody goes on'],
-  ['one that tells some more', { certificate: player, isOpen: true, tellsMore: true }, byCertificate],
-  ['one that tells some more, without a certificate', { isOpen: true, tellsMore: true }, 'nobody goes on'],
+  ['one that tells some more', { certificate: player, isOpen: true, isProbe: true }, byCertificate],
+  ['one that tells some more, without a certificate', { isOpen: true, isProbe: true }, 'nobody goes on'],
   [
     'one that tells some more, with a certificate that is not valid',
-    { certificate: player, authorized: false, isOpen: true, tellsMore: true },
+    { certificate: player, authorized: false, isOpen: true, isProbe: true },
     'nobody goes on',
   ],
   ['an optional path without one', { isOptional: true }, 'nobody goes on'],

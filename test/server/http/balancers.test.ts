@@ -162,6 +162,9 @@ test('what strangers hold is counted by their own addresses, and not by that of 
   pending.on('error', () => undefined);
   pending.write('{');
   t.teardown(() => void pending.destroy());
-  await until('its address is told to wait', async () => (await neighbour('/readyz')).status === 429);
-  t.is((await second('/readyz')).status, 200);
+  await until('its address is told to wait', async () => (await neighbour('/login')).status === 429);
+  t.is((await second('/login')).status, 200);
+  t.is((await neighbour('/readyz')).status, 200, 'probes hold nothing');
+  const withBody = await neighbour('/readyz', { method: 'GET', body: 'x' });
+  t.is(withBody.status, 429, 'but for those with a body');
 });

@@ -4,12 +4,16 @@ import test from 'ava';
 
 /** Requests of one connection, and how often one of them was over. */
 function world(connectionRequests = 10) {
-  const counted = outstanding({ connectionRequests, connectionBytes: 1000, principalBytes: 1000 }, () => 0);
-  const socket = Object.assign(new EventEmitter(), { remoteAddress: '192.0.2.1' });
+  const counted = outstanding(
+    { connectionRequests, connectionBytes: 1000, principalBytes: 1000 },
+    { bodyLimit: () => 0, isProbe: () => false },
+  );
+  const socket = new EventEmitter();
+  const state = { path: '/', address: '192.0.2.1', announcedBytes: 0 };
   let over = 0;
   const ask = () => {
     const res = new EventEmitter();
-    const ctx = { req: { socket, headers: {} }, res, path: '/', state: {}, body: 'answer' };
+    const ctx = { req: { socket, headers: {} }, res, state, body: 'answer' };
     const leave = () => {
       over += 1;
     };

@@ -47,7 +47,7 @@ const bareApp = {
   },
   tokenPath: '/token',
   isOpen: () => true,
-  tellsMore: () => false,
+  isProbe: () => false,
   isOptional: () => true,
   isRevoked: () => false,
   trust: { generation: 0, handshakeOf: () => -1, trusts: () => false },
