@@ -15,19 +15,13 @@ interface RequestLogDeps {
 /** Writes one line about each request, and how long it took (docs/reference/logs.md). */
 export function requestLog(deps: RequestLogDeps): (ctx: AppContext, milliseconds: number) => void {
   const write = lineWriter(deps.logger, 'request');
-  const routes = new Map<unknown, string>();
   return (ctx, milliseconds) => {
     const { state, req } = ctx;
     const { status } = ctx.response;
     // Refusals by budgets are counted, and said once a minute.
     if (status === 429 || (status < 500 && !deps.logRequests)) return;
     // The route, not what was sent: paths are the caller's text.
-    const pattern = ctx['_matchedRoute'];
-    let route = routes.get(pattern);
-    if (route === undefined) {
-      route = JSON.stringify(pattern ?? null);
-      routes.set(pattern, route);
-    }
+    const route = JSON.stringify(ctx['_matchedRoute'] ?? null);
     const us = Math.round(milliseconds * 1000);
     const what = `,"requestId":"${state.requestId}","method":"${req.method}","route":${route},"status":${status},"us":${us}`;
     const traceId = deps.tracing?.traceId() ?? sentTraceId(req.headers);

@@ -19,10 +19,9 @@ const maxHeaderLines = 100;
 export function transportRules(deps: TransportDeps): (ctx: AppContext) => void {
   const { urlBytes, bodyLimit, profile } = deps;
   const hosts = { ...deps, hostOf: lastHost() };
-  const readPath = lastPath();
   return (ctx) => {
     const { req, state } = ctx;
-    const path = readPath(ctx);
+    const path = pathOf(ctx);
     state.path = path;
     const { headers } = req;
     if ((req.url?.length ?? 0) > urlBytes)
@@ -86,19 +85,6 @@ function lastHost(): (authority: string) => string | undefined {
       last = authority;
     }
     return host;
-  };
-}
-
-/** The path of a request. The last one is kept: that it is the same text again, and not one like it, makes each comparison with it cheap. */
-function lastPath(): (ctx: AppContext) => string {
-  let last: string | undefined;
-  let path = '';
-  return (ctx) => {
-    if (ctx.req.url !== last) {
-      path = pathOf(ctx);
-      last = ctx.req.url;
-    }
-    return path;
   };
 }
 
