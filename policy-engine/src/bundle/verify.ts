@@ -62,6 +62,9 @@ export interface VerifyBundleOptions {
   pause?: Pause;
 }
 
+/** What is around the payload is short. A payload is passed over byte by byte for so long, and natively then. */
+const jwsPieceLength = 4096;
+
 /** How a bundle is opened: the floor comes later. */
 type OpenBundleOptions = Omit<VerifyBundleOptions, 'floor'> & {
   /** Default: WebCrypto. */
@@ -127,7 +130,7 @@ interface ReadBundle extends Pick<OpenedBundle, 'domain' | 'kid' | 'content'> {
 async function readBundle(bytes: Uint8Array | string, options: OpenBundleOptions): Promise<ReadBundle> {
   const { pause = noPause, athenzBundles = false, bundleCrypto = webBundleCrypto, ownsBytes = false } = options;
   const run = <T>(steps: Steps<T>) => runWithPauses(steps, pause);
-  const jws = readJws(await run(parseJson(bytesOf(bytes), { bytesOf: 'payload' })));
+  const jws = readJws(await run(parseJson(bytesOf(bytes), { bytesOf: 'payload', pieceLength: jwsPieceLength })));
   const { kid, alg } = readHeader(jws, athenzBundles);
   const key = await findKey(options.keys, kid);
   const parts = [encoder.encode(`${jws.protected}.`), jws.payload];

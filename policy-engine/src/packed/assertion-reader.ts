@@ -34,11 +34,12 @@ export class AssertionReader implements RunReader {
 
   /** Of the payload of a bundle for that domain; `spare` is memory that nobody else needs. */
   constructor(bytes: Uint8Array, domain: string, spare?: Uint8Array) {
-    this.#bytes = bytes;
-    this.#all = new PackedAssertions(bytes, domain, spare);
+    // Of one class, whoever made them: code that has met another one is compiled once more.
+    this.#bytes = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
+    this.#all = new PackedAssertions(this.#bytes, domain, spare);
     this.#text = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     const { prefix } = this.#all;
-    this.#formReader = new FormReader(bytes, [`${prefix}role.`, '', prefix]);
+    this.#formReader = new FormReader(this.#bytes, [`${prefix}role.`, '', prefix]);
   }
 
   /** Whether it has taken none. */
@@ -127,13 +128,12 @@ export class AssertionReader implements RunReader {
     const seenInNames = (values[role + 2 * valueCount] as number) | (values[resource + 2 * valueCount] as number);
     const flags =
       form.flags | (seenInNames << nameShift) | ((values[action + 2 * valueCount] as number) << actionShift);
-    this.#all.add(begin, values, flags, values[action + valueCount] as number);
+    this.#all.add(begin, values, valueCount, flags);
     return at;
   }
 
   /** Whether the digits are written as JSON wants it. */
   #isNumber(from: number, to: number): boolean {
-    const digits = to - from;
-    return digits > 0 && digits <= safeDigits && (digits === 1 || this.#bytes[from] !== zero);
+    return to > from && to - from <= (this.#bytes[from] === zero ? 1 : safeDigits);
   }
 }

@@ -22,14 +22,10 @@ export function hashFolded(text: string, from: number): number {
   return finish(hash);
 }
 
-/** The same hash of a folded text in ASCII that ends before the byte `end`. */
-export function hashBytes(bytes: Uint8Array, from: number, end: number): number {
+/** The same hash of a folded text in ASCII between two places. */
+export function hashBytes(bytes: Uint8Array, from: number, to: number): number {
   let hash = 0;
-  let at = from;
-  for (let byte = bytes[at] as number; byte !== end; byte = bytes[at] as number) {
-    hash = Math.imul(hash ^ byte, factor);
-    at += 1;
-  }
+  for (let at = from; at < to; at += 1) hash = Math.imul(hash ^ (bytes[at] as number), factor);
   return finish(hash);
 }
 

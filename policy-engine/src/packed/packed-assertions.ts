@@ -35,6 +35,8 @@ export class PackedAssertions {
   /** What stands before the name of a resource of the domain. */
   readonly prefix: string;
   #rows: Int32Array;
+  /** Of the name of each resource. */
+  #hashes: Int32Array;
   #count = 0;
   #latestOther = -1;
   #actionPlaces = 0;
@@ -45,25 +47,31 @@ export class PackedAssertions {
     this.#textIn = asciiIn(bytes);
     this.prefix = `${domain}:`;
     const begin = Math.ceil(spare.byteOffset / 4) * 4;
-    const count = Math.floor((spare.byteOffset + spare.length - begin) / 4 / columns);
-    this.#rows = count > 0 ? new Int32Array(spare.buffer, begin, count * columns) : new Int32Array(columns * firstRows);
+    const count = Math.floor((spare.byteOffset + spare.length - begin) / 4 / (columns + 1));
+    const isWide = count > 0;
+    this.#rows = isWide ? new Int32Array(spare.buffer, begin, count * columns) : new Int32Array(columns * firstRows);
+    this.#hashes = isWide
+      ? new Int32Array(spare.buffer, begin + 4 * count * columns, count)
+      : new Int32Array(firstRows);
   }
 
   get count(): number {
     return this.#count;
   }
 
-  /** Where it begins, and where its texts do, by member and without the domain before a name; and where its action ends. */
-  add(item: number, starts: Int32Array, flags: number, actionEnd: number): void {
+  /** Where it begins; where its texts begin, by member and without the domain before a name, and `toEnds` further where they end. */
+  add(item: number, places: Int32Array, toEnds: number, flags: number): void {
     const at = this.#count * columns;
     if (at === this.#rows.length) this.#widen(item);
     const rows = this.#rows;
     rows[at] = (item << flagBits) | flags;
-    rows[at + 1] = starts[resource] as number;
-    rows[at + 2] = starts[action] as number;
-    rows[at + 3] = starts[role] as number;
-    this.#actionPlaces |=
-      1 << placeOfName(actionEnd - (starts[action] as number), this.#bytes[actionEnd - 1] as number);
+    rows[at + 1] = places[resource] as number;
+    rows[at + 2] = places[action] as number;
+    rows[at + 3] = places[role] as number;
+    const bytes = this.#bytes;
+    this.#hashes[this.#count] = hashBytes(bytes, places[resource] as number, places[resource + toEnds] as number);
+    const actionEnd = places[action + toEnds] as number;
+    this.#actionPlaces |= 1 << placeOfName(actionEnd - (places[action] as number), bytes[actionEnd - 1] as number);
     if (flags > denyFlag) this.#latestOther = this.#count;
     this.#count += 1;
   }
@@ -115,12 +123,9 @@ export class PackedAssertions {
     return text.startsWith(this.prefix) ? text : this.prefix + text;
   }
 
-  /** Writes the hashes of the names from `from` to `to`, each as the first of so many numbers at its place. */
-  hashNames(hashes: Int32Array, width: number, from: number, to: number): void {
-    const bytes = this.#bytes;
-    const rows = this.#rows;
-    for (let row = from; row < to; row += 1)
-      hashes[row * width] = hashBytes(bytes, rows[row * columns + 1] as number, quote);
+  /** The hashes of the names from `from` to `to`, in memory that is not the caller's. */
+  hashesOf(from: number, to: number): Int32Array {
+    return this.#hashes.subarray(from, to);
   }
 
   /** Whether the name of its resource is the text from there on. */
@@ -161,10 +166,16 @@ export class PackedAssertions {
   /** For as many as there are if the others are as long as those that end at `at`. */
   #widen(at: number): void {
     const expected = Math.ceil((this.#count * this.#bytes.length * 1.02) / at);
-    const rows = new Int32Array(columns * (Math.max(expected, this.#count) + firstRows));
-    rows.set(this.#rows);
-    this.#rows = rows;
+    const count = Math.max(expected, this.#count) + firstRows;
+    this.#rows = withRoom(this.#rows, columns * count);
+    this.#hashes = withRoom(this.#hashes, count);
   }
+}
+
+function withRoom(numbers: Int32Array, length: number): Int32Array {
+  const more = new Int32Array(length);
+  more.set(numbers);
+  return more;
 }
 
 /** One of them. */

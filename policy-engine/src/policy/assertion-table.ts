@@ -138,10 +138,10 @@ export class AssertionTable {
     return this.#names[index] ?? this.#context.prefix + this.at(place).resource.text;
   }
 
-  /** Writes the hashes of the names from place `from` to place `to`, all of one range: each as the first of so many numbers of its place. */
-  hashNames(rows: Int32Array, columns: number, from: number, to: number): void {
-    if (from < this.#packedPlaces) this.#packed?.all.hashNames(rows, columns, from, to);
-    else for (let place = from; place < to; place += 1) rows[columns * place] = this.#hashAt(place);
+  /** The hashes of the names from place `from` to place `to`, all of one range. */
+  hashesOf(from: number, to: number): Int32Array {
+    if (from < this.#packedPlaces && this.#packed !== undefined) return this.#packed.all.hashesOf(from, to);
+    return Int32Array.from({ length: to - from }, (_, index) => this.#hashAt(from + index));
   }
 
   #hashAt(place: number): number {

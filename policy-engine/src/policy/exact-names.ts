@@ -58,8 +58,7 @@ export class ExactNames {
     for (const { from, to } of table.namedRanges) {
       for (let begin = from; begin < to; begin += addedAtOnce) {
         const end = Math.min(begin + addedAtOnce, to);
-        table.hashNames(names.#rows, columns, begin, end);
-        names.#addAll(begin, end, counts);
+        names.#addAll(begin, table.hashesOf(begin, end), counts);
         yield;
       }
     }
@@ -122,14 +121,16 @@ export class ExactNames {
     return this.#rows[columns * at + 1] ?? none;
   }
 
-  /** `counts` are how many there are at each place, up to `crowd`. */
-  #addAll(from: number, to: number, counts: Uint8Array): void {
+  /** Adds those from a place on whose hashes these are. `counts` are how many there are at each place, up to `crowd`. */
+  #addAll(from: number, hashes: Int32Array, counts: Uint8Array): void {
     const heads = this.#heads;
     const rows = this.#rows;
     const marks = this.#marks;
-    for (let at = from; at < to; at += 1) {
-      const hash = rows[columns * at] as number;
+    for (let index = 0; index < hashes.length; index += 1) {
+      const at = from + index;
+      const hash = hashes[index] as number;
       const place = hash & (heads.length - 1);
+      rows[columns * at] = hash;
       rows[columns * at + 1] = heads[place] as number;
       heads[place] = at;
       marks[place] = (marks[place] as number) | markOf(hash);
