@@ -13,9 +13,10 @@ const memoryScript = new URL('./memory-worker.ts', import.meta.url);
 
 /** In each round all are measured, one after the other. */
 interface Rounds {
-  readonly load: OwnCost[];
-  readonly again: OwnCost[];
-  readonly least: OwnCost[];
+  readonly load: number[];
+  readonly again: number[];
+  readonly least: number[];
+  readonly turn: number[];
   readonly sign: OwnCost[];
 }
 
@@ -23,7 +24,7 @@ interface Rounds {
 export async function loadingPart({ quick }: PartContext): Promise<PartReport> {
   const figures: Figure[] = [];
   for (const megabytes of [1, 10]) {
-    const rounds: Rounds = { load: [], again: [], least: [], sign: [] };
+    const rounds: Rounds = { load: [], again: [], least: [], turn: [], sign: [] };
     for (let round = 0; round < (quick ? 3 : 9); round++) await measureRound(megabytes, rounds);
     figures.push(...figuresOf(megabytes, rounds));
   }
@@ -45,19 +46,17 @@ export async function loadingPart({ quick }: PartContext): Promise<PartReport> {
   return { markdown, figures };
 }
 
-async function measureRound(megabytes: number, { load, again, least, sign }: Rounds): Promise<void> {
-  const ask = async (script: URL, order: object, flags: readonly string[] = []) =>
-    asCost(await oneAnswer(script, order, flags));
-  const loading: LoadingOrder = { megabytes, what: 'load' };
-  load.push(await ask(loadScript, loading));
-  again.push(await ask(loadScript, { ...loading, what: 'again' }));
-  least.push(await ask(loadScript, { ...loading, what: 'least' }));
-  sign.push(await ask(signingScript, { megabytes }, ['--expose-gc']));
+async function measureRound(megabytes: number, rounds: Rounds): Promise<void> {
+  for (const what of ['load', 'again', 'least', 'turn'] as const) {
+    const order: LoadingOrder = { megabytes, what };
+    rounds[what].push(Number(await oneAnswer(loadScript, order)));
+  }
+  rounds.sign.push(asCost(await oneAnswer(signingScript, { megabytes }, ['--expose-gc'])));
 }
 
-function figuresOf(megabytes: number, { load, again, least, sign }: Rounds): Figure[] {
-  const cpu = (costs: readonly OwnCost[]) => costs.map(({ cpuMs }) => cpuMs);
-  const turn = (costs: readonly OwnCost[]): Spread => spreadOf(costs.map(({ longestTurnMs }) => longestTurnMs));
+function figuresOf(megabytes: number, { load, again, least, turn, sign }: Rounds): Figure[] {
+  const signCpu = spreadOf(sign.map(({ cpuMs }) => cpuMs));
+  const signTurn = spreadOf(sign.map(({ longestTurnMs }) => longestTurnMs));
   const aim = (value: number): Pick<Figure, 'aim'> => (megabytes === 10 ? { aim: { kind: 'at most', value } } : {});
   const figure = (name: string, title: string, unit: string, value: Spread): Figure => ({
     id: `loading/${megabytes}mb/${name}`,
@@ -66,12 +65,12 @@ function figuresOf(megabytes: number, { load, again, least, sign }: Rounds): Fig
     value,
   });
   return [
-    figure('load/cpu', 'a load, processor time', 'ms', spreadOf(cpu(load))),
-    { ...figure('load/ratio', 'a load ÷ SHA-256 and JSON.parse', '', ratioOf(cpu(load), cpu(least))), ...aim(2) },
-    figure('again/ratio', 'a load after others ÷ SHA-256 and JSON.parse', '', ratioOf(cpu(again), cpu(least))),
-    { ...figure('load/turn', 'a load, longest turn of the event loop', 'ms', turn(load)), ...aim(10) },
-    { ...figure('sign/cpu', 'a signature, processor time', 'ms', spreadOf(cpu(sign))), ...aim(120) },
-    { ...figure('sign/turn', 'a signature, longest turn of the event loop', 'ms', turn(sign)), ...aim(10) },
+    figure('load/cpu', 'a load, processor time', 'ms', spreadOf(load)),
+    { ...figure('load/ratio', 'a load ÷ SHA-256 and JSON.parse', '', ratioOf(load, least)), ...aim(2) },
+    figure('again/ratio', 'a load after others ÷ SHA-256 and JSON.parse', '', ratioOf(again, least)),
+    { ...figure('load/turn', 'a load, longest turn of the event loop', 'ms', spreadOf(turn)), ...aim(10) },
+    { ...figure('sign/cpu', 'a signature, processor time', 'ms', signCpu), ...aim(120) },
+    { ...figure('sign/turn', 'a signature, longest turn of the event loop', 'ms', signTurn), ...aim(10) },
   ];
 }
 
