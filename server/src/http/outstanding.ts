@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { strangerOf } from '../budgets/client-addresses.ts';
 import { piecesOf } from '../steps/json-steps.ts';
-import type { AppContext } from './context.ts';
+import type { AppContext, RequestState } from './context.ts';
 import { TransportError } from './transport-error.ts';
 
 /** At most what may be on its way at once: bodies that still arrive, and answers that nobody has read yet. */
@@ -11,7 +11,7 @@ export interface OutstandingLimits {
   readonly connectionRequests: number;
   /** Bytes of one connection; a connection with less may always begin one more. */
   readonly connectionBytes: number;
-  /** Bytes of one principal, or of one network where nobody has to say who calls. */
+  /** Bytes of one principal, or of one network where no certificate says who calls. */
   readonly principalBytes: number;
 }
 
@@ -48,21 +48,20 @@ export function outstanding(
   { bodyLimit, isProbe }: PathRules,
 ): (ctx: AppContext, admission: { leave(): void } | undefined) => HeldRequest {
   const connections = new WeakMap<Socket, Connection>();
-  const principals = new Map<string, number>();
+  const holders = new Map<string, number>();
   return (ctx, admission) => {
     const { socket } = ctx.req;
-    // No name holds a blank.
-    const principal = ctx.state.principal?.name ?? `address ${strangerOf(ctx.state.address)}`;
+    const holder = holderOf(ctx.state);
     let connection = connections.get(socket);
     if (connection === undefined) {
       connection = connectionOf(socket);
       connections.set(socket, connection);
     }
-    const held = new Held(connection, principals, principal, admission);
+    const held = new Held(connection, holders, holder, admission);
     ctx.res.on('close', () => held.giveBack());
     const bytes = bodyBytes(ctx, bodyLimit);
     const holdsNothing = bytes === 0 && isProbe(ctx.state.path);
-    requireRoom(limits, connection, holdsNothing ? 0 : (principals.get(principal) ?? 0));
+    requireRoom(limits, connection, holdsNothing ? 0 : (holders.get(holder) ?? 0));
     held.take(bytes);
     return held;
   };
@@ -70,21 +69,21 @@ export function outstanding(
 
 class Held implements HeldRequest {
   readonly #connection: Connection;
-  readonly #principals: Map<string, number>;
-  readonly #principal: string;
+  readonly #holders: Map<string, number>;
+  readonly #holder: string;
   readonly #admission: { leave(): void } | undefined;
   #bytes = 0;
   #isCounted = false;
 
   constructor(
     connection: Connection,
-    principals: Map<string, number>,
-    principal: string,
+    holders: Map<string, number>,
+    holder: string,
     admission: { leave(): void } | undefined,
   ) {
     this.#connection = connection;
-    this.#principals = principals;
-    this.#principal = principal;
+    this.#holders = holders;
+    this.#holder = holder;
     this.#admission = admission;
     connection.held.add(this);
   }
@@ -111,10 +110,19 @@ class Held implements HeldRequest {
     if (bytes === 0) return;
     this.#bytes += bytes;
     this.#connection.bytes += bytes;
-    const sum = (this.#principals.get(this.#principal) ?? 0) + bytes;
-    if (sum > 0) this.#principals.set(this.#principal, sum);
-    else this.#principals.delete(this.#principal);
+    const sum = (this.#holders.get(this.#holder) ?? 0) + bytes;
+    if (sum > 0) this.#holders.set(this.#holder, sum);
+    else this.#holders.delete(this.#holder);
   }
+}
+
+/**
+ * Whoever presents the certificate, whatever principal token it carries. By a copy of a token alone nobody holds anything in the name of its
+ * principal, but for what comes from the same network.
+ */
+function holderOf({ certificate, principal, address }: RequestState): string {
+  // No name holds a blank.
+  return certificate?.principal.name ?? `${principal?.name ?? 'stranger'} ${strangerOf(address)}`;
 }
 
 /** An answer that waits for its turn behind others is told of no end of its connection: the connection is. */
@@ -126,14 +134,14 @@ function connectionOf(socket: Socket): Connection {
   return { requests: 0, bytes: 0, held };
 }
 
-function requireRoom(limits: OutstandingLimits, { requests, bytes }: Connection, ofPrincipal: number): void {
+function requireRoom(limits: OutstandingLimits, { requests, bytes }: Connection, ofHolder: number): void {
   if (requests >= limits.connectionRequests) {
     throw new TransportError(429, 'the connection has too many requests without an answer', {
       'Retry-After': '1',
       Connection: 'close',
     });
   }
-  if (bytes >= limits.connectionBytes || ofPrincipal >= limits.principalBytes) {
+  if (bytes >= limits.connectionBytes || ofHolder >= limits.principalBytes) {
     throw new TransportError(429, 'too many answers have not been read yet: read them first', { 'Retry-After': '1' });
   }
 }

@@ -1,7 +1,10 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';
-import test from 'ava';
-import { caller, startServer, wholeFile } from '#support/start-server';
+import { systemClock } from '@signet/policy-engine/clock';
+import test, { type ExecutionContext } from 'ava';
+import { principalToken } from '#support/principal-token';
+import { type CallerOptions, caller, startServer, type TestServer, wholeFile } from '#support/start-server';
 import { until } from '#support/until';
 
 const file = wholeFile();
@@ -110,4 +113,54 @@ test.serial('who does not read gets no more, and others do; reading and closing 
   await until('closed connections make room', async () => (await call('/oauth2/keys')).status === 200);
   for (const raw of held.slice(0, 4)) await until('the answer is whole', () => raw.text().length > 1_000_000);
   t.is((await call('/oauth2/keys')).status, 200);
+});
+
+/** Sends the head of a request, whose body never comes. */
+async function hold(t: ExecutionContext, at: TestServer, who: CallerOptions, head: string): Promise<void> {
+  const { hostname: host, port } = new URL(at.baseUrl);
+  const { certificate: cert, key } = who;
+  const socket = connect({ host, port: Number(port), ca: at.pki.bundle, ...(cert !== undefined && { cert, key }) });
+  t.teardown(() => void socket.destroy());
+  socket.on('error', () => undefined);
+  await once(socket, 'secureConnect');
+  socket.write(`${head}\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 65536\r\n\r\n`);
+}
+
+for (const profile of ['signet', 'athenz'] as const) {
+  test(`${profile}: who carries a principal token of another holds nothing in its name`, async (t) => {
+    const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const pem = pair.publicKey.export({ format: 'pem', type: 'spki' }).toString();
+    const own = await startServer(t, {
+      domains: [{ name: 'media', services: { player: { 0: pem }, other: {} } }],
+      options: { profile, 'limits.principalBytes': 65_536, 'budgets.enabled': false },
+    });
+    const as = async (name: string) => caller(t, own, await own.pki.identity(name));
+    const [owner, carrier] = [await as('media.player'), await as('media.other')];
+    const token = principalToken({ now: systemClock.now(), key: pair.privateKey });
+    const base = new URL(own.baseUrl).pathname;
+    const asked = `POST ${base}/access-checks HTTP/1.1`;
+    await hold(t, own, await own.pki.identity('media.other'), asked);
+    await until('the carrier is told to wait', async () => (await carrier('/sshcert/krl')).status === 429);
+    t.is((await owner('/sshcert/krl')).status, 200);
+    const carried = { 'svc-principal-auth': token };
+    t.is((await carrier('/access/read?resource=media:film', { headers: carried })).status, 429, 'in its own name');
+    t.is((await owner('/access/read?resource=media:film', { headers: carried })).status, 200);
+  });
+}
+
+test('athenz: who has a copy of a principal token and no certificate holds nothing in its name', async (t) => {
+  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const pem = pair.publicKey.export({ format: 'pem', type: 'spki' }).toString();
+  const own = await startServer(t, {
+    domains: [{ name: 'media', services: { player: { 0: pem } } }],
+    options: { profile: 'athenz', 'limits.principalBytes': 65_536, 'budgets.enabled': false },
+  });
+  const token = principalToken({ now: systemClock.now(), key: pair.privateKey });
+  const head = `POST /zts/v1/domain/media/policy/signed HTTP/1.1\r\nAthenz-Principal-Auth: ${token}`;
+  await hold(t, own, {}, head);
+  const owner = caller(t, own, await own.pki.identity('media.player'));
+  const copy = caller(t, own);
+  const carried = { headers: { 'athenz-principal-auth': token } };
+  await until('the copy is told to wait', async () => (await copy('/sshcert/krl', carried)).status === 429);
+  t.is((await owner('/sshcert/krl')).status, 200);
 });
