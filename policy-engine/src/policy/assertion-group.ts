@@ -8,6 +8,9 @@ export type AssertionGroup = CompiledAssertion | AssertionIndex;
 
 /** Many assertions, of which a search only looks at those that can match. */
 export abstract class AssertionIndex {
+  /** The name with its domain that all are for, once it was asked for. */
+  name: string | undefined;
+
   /** Offers what matches; nothing that cannot take the place of what was found. */
   abstract search(search: Search): void;
 

@@ -51,6 +51,8 @@ export interface CompiledAssertion {
   readonly conditionCost: number;
   readonly policy: string;
   readonly source: AssertionInput | PackedAssertion;
+  /** At the first of a short list that hangs at a name: the name with its domain, once it was asked for. */
+  name: string | undefined;
   /** The next one in a short list that hangs at one resource. */
   next: CompiledAssertion | undefined;
   /** Made when it is first needed. */
@@ -171,6 +173,7 @@ export function readyAssertion(parts: ReadyParts): CompiledAssertion {
   const { role, action, resource, conditions, effect, policy, source, rank } = parts;
   // What every comparison looks at stands first, and so lies together in memory.
   return {
+    name: undefined,
     role: role.name ?? '',
     rolePattern: role.pattern,
     conditions,

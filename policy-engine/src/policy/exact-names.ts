@@ -17,13 +17,6 @@ const none = -1;
 /** Numbers for each assertion, together as they are looked at together: the hash of its name, and the earlier one at the same place. */
 const columns = 2;
 
-/** What was made of the assertions of a name. */
-interface Named {
-  /** The name with its domain: to compare with it, nobody need go to the assertion. */
-  readonly text: string;
-  readonly group: AssertionGroup;
-}
-
 /**
  * From the name of a resource to its assertions: a table of numbers, in which the garbage collector has nothing to look at. What the
  * assertions of a name need is made when the name is first asked for.
@@ -37,8 +30,8 @@ export class ExactNames {
   /** At each place one bit for each hash that is there, by what of it does not tell its place. */
   readonly #marks: Uint8Array;
   readonly #rows: Int32Array;
-  /** At the latest assertion of each name that was asked for. */
-  readonly #named: (Named | undefined)[];
+  /** At the latest assertion of each name that was asked for, what was made of its assertions. */
+  readonly #named: (AssertionGroup | undefined)[];
 
   private constructor(table: AssertionTable, from: number) {
     const length = table.namedPlaces;
@@ -47,7 +40,7 @@ export class ExactNames {
     this.#heads = new Int32Array(2 ** Math.ceil(Math.log2(length + 1))).fill(none);
     this.#marks = new Uint8Array(this.#heads.length);
     this.#rows = new Int32Array(columns * length);
-    this.#named = new Array<Named | undefined>(length).fill(undefined);
+    this.#named = new Array<AssertionGroup | undefined>(length).fill(undefined);
   }
 
   /** Of the assertions whose resource has no wildcard. */
@@ -113,7 +106,7 @@ export class ExactNames {
   /** The assertions of a name, if it is that of the assertion at that place. */
   #groupNamed(at: number, text: string): AssertionGroup | undefined {
     const named = this.#named[at];
-    if (named !== undefined) return named.text === text ? named.group : undefined;
+    if (named !== undefined) return named.name === text ? named : undefined;
     return this.#table.isNamed(at, text) ? this.#groupAt(at, text) : undefined;
   }
 
@@ -172,7 +165,8 @@ export class ExactNames {
       if (assertions.length % sliceLength === 0) yield;
     }
     const group = yield* groupOfResource(assertions.sort((a, b) => a.rank - b.rank));
-    this.#named[latest] = { text: this.#table.textAt(latest), group };
+    group.name = this.#table.textAt(latest);
+    this.#named[latest] = group;
     return group;
   }
 }
