@@ -8,6 +8,8 @@ interface Entry {
   readonly prefix: string;
   readonly hash: number;
   readonly group: AssertionGroup;
+  /** Whether it was found once: it lies where others do that were. */
+  readonly isNear: boolean;
   /** Another one in the same place of the table. */
   next: Entry | undefined;
 }
@@ -32,7 +34,8 @@ export class PrefixIndex {
     this.#addLength(prefix);
     if (this.#count === this.#table.length) this.#grow();
     this.#count += 1;
-    place(this.#table, { prefix, hash: hashed(emptyLiteral, prefix, 0, prefix.length), group, next: undefined });
+    const hash = hashed(emptyLiteral, prefix, 0, prefix.length);
+    place(this.#table, { prefix, hash, group, isNear: false, next: undefined });
   }
 
   /** Calls `visit` with what was added for each prefix of the text. */
@@ -88,11 +91,25 @@ export class PrefixIndex {
       if (entry.hash === hash && from + prefix.length === end) {
         // The assertions first: while they come from memory, the prefix does as well.
         const seen = glanceAtGroup(entry.group, role, action);
-        if (text.startsWith(prefix, from)) return seen;
+        if (text.startsWith(prefix, from)) {
+          return entry.isNear ? seen : glanceAtGroup(this.#bringNear(entry), role, action);
+        }
       }
       entry = entry.next;
     }
     return undefined;
+  }
+
+  /**
+   * Puts a copy of an entry first in its place, with a copy of its assertion: what is made at the same time lies together in memory. Of a
+   * large policy little is asked for, and each part of it would come from another page.
+   */
+  #bringNear(entry: Entry): AssertionGroup {
+    const table = this.#table;
+    const slot = entry.hash & (table.length - 1);
+    const group = copyOfOne(entry.group);
+    table[slot] = { ...entry, group, isNear: true, next: without(table[slot], entry) };
+    return group;
   }
 
   #addLength(prefix: string): void {
@@ -117,6 +134,20 @@ export class PrefixIndex {
     }
     this.#table = table;
   }
+}
+
+/** A chain and an index stay where they are: they may be long. */
+function copyOfOne(group: AssertionGroup): AssertionGroup {
+  return 'rank' in group && group.next === undefined ? { ...group } : group;
+}
+
+/** The entries of a place but one of them. */
+function without(first: Entry | undefined, one: Entry): Entry | undefined {
+  if (first === one) return one.next;
+  let entry = first;
+  while (entry !== undefined && entry.next !== one) entry = entry.next;
+  if (entry !== undefined) entry.next = one.next;
+  return first;
 }
 
 function emptyTable(size: number): (Entry | undefined)[] {

@@ -1,3 +1,4 @@
+import { PolicyEngine } from '@signet/policy-engine';
 import test from 'ava';
 import fc from 'fast-check';
 import { internals } from '../../limits/row.ts';
@@ -83,4 +84,32 @@ test('a prefix is paid for by its length: it is compared as a whole, where anoth
   t.deepEqual([alone.prefixes, both.prefixes], [[one], [one]]);
   t.is(alone.spent, 1 + one.length + 1 + one.length);
   t.is(both.spent, alone.spent + 1 + other.length);
+});
+
+test('property: what was found once is found again, by the same decision, whatever was found before', (t) => {
+  const counts = fc.integer({ min: 13, max: 80 });
+  const order = fc.array(fc.nat(), { minLength: 1, maxLength: 200 });
+  fc.assert(
+    fc.property(counts, order, (count, asked) => {
+      const assertions = Array.from({ length: count }, (_, index) => ({
+        role: 'reader',
+        action: 'read',
+        resource: `item.${index}.*`,
+      }));
+      const engine = PolicyEngine.fromDomains({ catalog: [{ name: 'items', assertions }] });
+      const decide = (index: number) =>
+        engine.decideRoles({ domain: 'catalog', roles: ['reader'], action: 'read', resource: `item.${index}.part` });
+      const known = new Map<number, unknown>();
+      for (const number of asked) {
+        const index = number % count;
+        const decision = decide(index);
+        t.is(decision.assertion?.resource, `item.${index}.*`);
+        t.is(known.get(index) ?? decision, decision);
+        known.set(index, decision);
+      }
+      for (let index = 0; index < count; index += 1) t.is(decide(index).status, 'ALLOW');
+      t.is(decide(count).status, 'DENY_NO_MATCH');
+    }),
+    { numRuns: 100 },
+  );
 });
