@@ -1,16 +1,19 @@
 /** Longest path that is looked at, in UTF-16 code units. */
 const maxPathLength = 8192;
 
+/** A backslash; codes of `/`, `%` and a backslash; codes of what never needs one (RFC 3986 §2.3), as not all routers decode them. */
+const ambiguous = /\\|%(?:2[5d-f]|3\d|[46][1-9a-f]|[57][\da]|5[cf]|7e)/i;
+
 /**
  * The one form of a request path that rules see: percent codes decoded exactly once, no trailing `/`, query cut off.
- * A path that two programs could read differently is refused, not repaired: empty, `.` and `..` segments (also encoded),
- * an encoded `/` or `%`, a backslash, control characters, bad percent codes and bad UTF-8 answer `undefined`.
+ * A path that two programs could read differently is refused, not repaired: empty, `.` and `..` segments, a code for `/`, `%`, a letter,
+ * a digit, `-`, `.`, `_` or `~`, a backslash, control characters, bad percent codes and bad UTF-8 answer `undefined`.
  */
 export function canonicalPath(target: string): string | undefined {
   const end = target.search(/[?#]/);
   const raw = end < 0 ? target : target.slice(0, end);
   if (!raw.startsWith('/') || raw.length > maxPathLength) return undefined;
-  if (/%2f|%25|%5c|\\/i.test(raw)) return undefined;
+  if (ambiguous.test(raw)) return undefined;
   const decoded = decodeOnce(raw);
   if (decoded === undefined || hasControlCharacter(decoded)) return undefined;
   if (decoded === '/') return decoded;

@@ -106,11 +106,15 @@ export class RequestRule {
     return typeof rule === 'function' ? rule({ method, path, ...(route !== undefined && { route }) }) : rule;
   }
 
-  /** How else a router could read the path: without regard to case, up to a `;`, or as something before it has rewritten it. */
-  #readings({ target, routedTarget = target }: SeenRequest, path: string): readonly string[] {
+  /**
+   * How else a router could read the path: without regard to case, up to a `;`, as something before it has rewritten it, or with nothing
+   * behind the `/` at its end as the value of a parameter.
+   */
+  #readings({ target, routedTarget = target, route }: SeenRequest, path: string): readonly string[] {
     if (typeof this.#options.rule !== 'function') return [];
     const routed = routedTarget === target ? path : canonicalPath(routedTarget);
     const others = new Set(routed === undefined ? [''] : [routed]);
+    if (route !== undefined && isShorter(path, route) && endsInSlash(target)) others.add(`${path}/`);
     for (const each of others) {
       const cut = each.indexOf(';');
       if (cut >= 0) others.add(withoutEndingSlash(each.slice(0, cut)));
@@ -123,6 +127,15 @@ export class RequestRule {
 
 function withoutEndingSlash(path: string): string {
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
+}
+
+/** Whether the path has fewer segments than the route. */
+function isShorter(path: string, route: string): boolean {
+  return path.split('/').length < route.split('/').length;
+}
+
+function endsInSlash(target: string): boolean {
+  return /^[^?#]+\/(?:[?#]|$)/.test(target);
 }
 
 /** Capitals make no difference to policy. */

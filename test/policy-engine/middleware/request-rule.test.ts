@@ -29,9 +29,12 @@ const readings: [note: string, request: SeenRequest, answer: string, more?: Part
   ['what stands behind a semicolon', get('/a;b'), several],
   ['a semicolon behind a slash', get('/a/;b'), several],
   ['a path that is routed as another', get('/a', { routedTarget: '/b' }), several],
-  ['a path that is routed as the same in other words', get('/a', { routedTarget: '/%61/' }), 'catalog:/a'],
+  ['a path that is routed as the same in other words', get('/@', { routedTarget: '/%40/' }), 'catalog:/@'],
   ['a path that is routed as what is not canonical', get('/a', { routedTarget: '//a' }), several],
   ['a path that is routed as one that no rule covers', get('/a', { routedTarget: '/none' }), several],
+  ['a route that may take nothing behind a slash', get('/a/?b', { route: '/a/:id' }), several],
+  ['a slash that no parameter stands behind', get('/a/', { route: '/:id' }), 'catalog:/a'],
+  ['a parameter that is left out with its slash', get('/a?b/', { route: '/a/:id?' }), 'catalog:/a'],
   ['a path that only the router covers', get('/none', { routedTarget: '/a' }), several],
 ];
 for (const [note, request, answer, more] of readings) {
