@@ -20,6 +20,9 @@ export interface KeySource {
   readonly leftOut?: readonly string[] | undefined;
 }
 
+/** How long a verification holds when the source cannot tell that a key was withdrawn, in milliseconds. */
+export const blindLife = 60_000;
+
 interface KnownKey {
   readonly purpose: KeyPurpose | undefined;
   readonly key: Promise<CryptoKey | undefined>;

@@ -10,6 +10,7 @@ import { type OnError, reportFault } from '../on-error.ts';
 import { DirectoryKeys } from './directory-keys.ts';
 import type { FloorFile } from './floor-file.ts';
 import { Floors } from './floors.ts';
+import { KeyRevision } from './key-revision.ts';
 import { type LoadedBundle, loadBundle } from './load-bundle.ts';
 import { otherWriters, readRegularFile } from './read-file.ts';
 import { Watch } from './watch.ts';
@@ -76,6 +77,7 @@ export class PolicyDirectory {
   readonly #clock: Clock;
   readonly #ownKeys: DirectoryKeys;
   readonly #keys: KeySource;
+  readonly #keyRevision: KeyRevision;
   readonly #floors: Floors;
   /** Of all directories, over restarts. */
   readonly #commonFloors: Pick<FloorFile, 'of'>;
@@ -85,7 +87,6 @@ export class PolicyDirectory {
   readonly #lookListeners = new Set<() => void>();
   #bundles: ReadonlyMap<string, LoadedBundle> = new Map();
   #watch: Watch | undefined;
-  #keyRevision: number | undefined;
   #scanned: number | undefined;
   #error: PolicyEngineError | undefined;
 
@@ -94,6 +95,7 @@ export class PolicyDirectory {
     this.#clock = options.clock;
     this.#ownKeys = new DirectoryKeys(options.policyDir, { minRsaBits: options.minRsaBits });
     this.#keys = keys ?? this.#ownKeys;
+    this.#keyRevision = new KeyRevision(this.#keys);
     this.#floors = new Floors(options.policyDir);
     this.#commonFloors = commonFloors;
   }
@@ -238,17 +240,18 @@ export class PolicyDirectory {
 
   /** A bundle whose key was withdrawn goes; everything that failed is tried again under the new keys. */
   async #dropWithdrawn(next: Map<string, LoadedBundle>): Promise<boolean> {
-    if (this.#keys.revision === this.#keyRevision) return false;
-    this.#keyRevision = this.#keys.revision;
-    let changed = false;
-    for (const [domain, bundle] of next) {
-      if ((await this.#keys.find(bundle.kid, 'bundle')) === undefined) {
-        changed = next.delete(domain);
-        this.#files.delete(`${domain}${suffix}`);
-      }
+    const answers = await this.#keyRevision.ask(next, this.#clock.now());
+    if (answers === undefined) return false;
+    for (const domain of answers.withdrawn) {
+      next.delete(domain);
+      this.#files.delete(`${domain}${suffix}`);
     }
-    for (const state of this.#files.values()) if (state.error !== undefined) state.identity = undefined;
-    return changed;
+    // Those that the source has no answer for are read again, which says so.
+    const failed = new Set(answers.failed.map((domain) => `${domain}${suffix}`));
+    for (const [file, state] of this.#files) {
+      if (state.error !== undefined || failed.has(file)) state.identity = undefined;
+    }
+    return answers.withdrawn.length > 0;
   }
 
   async #load(file: string, domain: DomainName, next: Map<string, LoadedBundle>): Promise<boolean> {

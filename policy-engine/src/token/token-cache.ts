@@ -1,3 +1,4 @@
+import { blindLife } from '../keys/key-source.ts';
 import type { VerifiedAccessToken } from './claims.ts';
 
 interface Entry {
@@ -7,9 +8,6 @@ interface Entry {
   /** Milliseconds since the epoch; later the token is verified again. */
   readonly until: number;
 }
-
-/** How long a verification holds when the key source cannot tell that a key was withdrawn, in milliseconds. */
-const blindLife = 60_000;
 
 /** How many characters at the end of a token say where it is kept: 68 bits of a signature, which its bearer cannot choose. */
 const tailLength = 12;
