@@ -48,7 +48,8 @@ export function createKeyResolver({ fetchKeys, clock }: KeyResolverDeps): KeyRes
     if (kid === undefined) throw new SignetClientError('unknown-key', 'the token names no key');
     const now = clock.now();
     const isMissing = !keys.has(kid) && now - askedAt >= quietMs;
-    if (now >= freshUntil || isMissing) await flights.run('keys', ask);
+    // Before it was asked: the clock was set back.
+    if (now >= freshUntil || now < askedAt || isMissing) await flights.run('keys', ask);
     const jwk = keys.get(kid);
     if (jwk === undefined || jwk.alg !== alg) throw unknownKey(isReplaced);
     return createPublicKey({ key: { ...jwk }, format: 'jwk' });

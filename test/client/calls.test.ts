@@ -169,6 +169,21 @@ test('jose verifies tokens with the key resolver, which asks seldom', async (t) 
   t.is((await failure(client.keyResolver({ kid: 'k1', alg: 'HS256' })))['code'], 'unknown-key');
 });
 
+test('a clock that was set back does not keep the key resolver from asking', async (t) => {
+  const { publicKey, privateKey } = await generateKeyPair('ES256');
+  const jwk = { ...(await exportJWK(publicKey)), alg: 'ES256', use: 'sig' };
+  let kids = ['k1', 'k2'];
+  const { client, clock } = await clientWorld(t, (_, response) =>
+    answer(response, 200, { keys: kids.map((kid) => ({ ...jwk, kid })) }),
+  );
+  const sign = (kid: string) => new SignJWT({ a: 1 }).setProtectedHeader({ alg: 'ES256', kid }).sign(privateKey);
+  await jwtVerify(await sign('k1'), client.keyResolver);
+  clock.advance(-86_400_000);
+  kids = ['k2', 'k3'];
+  t.is((await failure(jwtVerify(await sign('k1'), client.keyResolver)))['code'], 'unknown-key');
+  await t.notThrowsAsync(jwtVerify(await sign('k3'), client.keyResolver));
+});
+
 test('the key resolver does not take keys that share none with those before', async (t) => {
   const pairs = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')]);
   const [old, other] = await Promise.all(

@@ -168,6 +168,7 @@ const overall: readonly (readonly [
   [['fresh'], undefined, 'stale: 1 domain, 1 fresh; no run has ended yet', 1],
   [['fresh'], { lastRun: '2025-12-31T23:49:59.999Z' }, /^stale: .*is the updater running\?$/, 1],
   [['fresh'], { lastRun: '2025-12-31T23:50:00.000Z' }, 'ok: 1 domain, 1 fresh', 0],
+  [['fresh'], { lastRun: '2026-01-01T00:10:00.001Z' }, /^stale: 1 domain, 1 fresh; .*is the updater running\?$/, 1],
   [
     ['fresh'],
     { configurationError: 'bad' },

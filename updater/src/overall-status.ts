@@ -4,7 +4,7 @@ import { type ExitStatus, exitStatus, worst } from './exit-status.ts';
 import type { DomainStatus, Status } from './status.ts';
 
 /** What was not confirmed by the server for this long is stale (ten runs), in milliseconds. */
-export const staleAfter = 600_000;
+const staleAfter = 600_000;
 
 /** One domain on this host. */
 export interface DomainReport {
@@ -48,9 +48,10 @@ export function overallStatus(reports: readonly DomainReport[], file: Status | u
   };
 }
 
-function isOld(time: string | undefined, now: number): boolean {
+/** Whether it was not confirmed lately. A time that lies as far ahead is from before the clock was set back. */
+export function isOld(time: string | undefined, now: number): boolean {
   const at = time === undefined ? undefined : parseTimestamp(time);
-  return at === undefined || now - at > staleAfter;
+  return at === undefined || Math.abs(now - at) > staleAfter;
 }
 
 function problemsOf(file: Status | undefined, now: number): readonly Problem[] {

@@ -17,7 +17,11 @@ export class Servers {
   /** All of them, the one to ask first in front. */
   inOrder(): readonly string[] {
     const now = this.#clock.now();
-    const rests = (url: string) => now < (this.#restUntil.get(url) ?? 0);
+    const rests = (url: string) => {
+      const left = (this.#restUntil.get(url) ?? 0) - now;
+      // A longer rest is one from before the clock was set back.
+      return left > 0 && left <= restMs;
+    };
     return [...this.#baseUrls.filter((url) => !rests(url)), ...this.#baseUrls.filter(rests)];
   }
 

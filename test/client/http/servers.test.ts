@@ -26,4 +26,7 @@ test('a server that failed comes last until it has rested, or has answered', (t)
   servers.failed('b');
   servers.answered('b');
   t.deepEqual(servers.inOrder(), ['a', 'b', 'c']);
+  servers.failed('c');
+  clock.advance(-60_000);
+  t.deepEqual(servers.inOrder(), ['a', 'b', 'c'], 'the clock was set back');
 });

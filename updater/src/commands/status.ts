@@ -1,8 +1,7 @@
-import { parseTimestamp } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
 import { type BundleCheck, checkBundle, localKeys } from '../check-bundle.ts';
 import type { ExitStatus } from '../exit-status.ts';
-import { type DomainReport, describeOverall, overallStatus, staleAfter } from '../overall-status.ts';
+import { type DomainReport, describeOverall, isOld, overallStatus } from '../overall-status.ts';
 import { domainsOf } from '../selected-domains.ts';
 import { State } from '../state.ts';
 import { type DomainStatus, readStatus } from '../status.ts';
@@ -56,9 +55,7 @@ function domainReport(
   now: number,
 ): DomainReport {
   if (check.state !== 'good') return { domain, state: check.state, check, last };
-  const confirmed = last?.lastSuccess === undefined ? undefined : parseTimestamp(last.lastSuccess);
-  const isFresh = confirmed !== undefined && now - confirmed <= staleAfter;
-  return { domain, state: isFresh ? 'fresh' : 'stale', check, last };
+  return { domain, state: isOld(last?.lastSuccess, now) ? 'stale' : 'fresh', check, last };
 }
 
 function describe({ domain, state, check, last }: DomainReport): string {
