@@ -5,7 +5,9 @@ import { parseDomainName } from '@signet/policy-engine/names';
 import { nodeFileSystem } from '@signet/updater/files/file-system';
 import { PolicyDirectory } from '@signet/updater/files/policy-directory';
 import { readKeysFile } from '@signet/updater/keys-file';
+import { readSelected } from '@signet/updater/selected-domains';
 import { State } from '@signet/updater/state';
+import { readStatus } from '@signet/updater/status';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 
@@ -75,6 +77,33 @@ for (const [note, text, isRead] of states) {
     const state = await State.load(place(t, text).directory);
     t.deepEqual(state.floor(domain, undefined), isRead ? { epoch: 1, version: 5 } : undefined);
     t.is(state.problem, isRead ? undefined : '`state.json` cannot be read and is rewritten');
+  });
+}
+
+test('a state of many domains with long names is read as it was written', async (t) => {
+  const { directory } = place(t);
+  const state = await State.load(directory);
+  const names = Array.from({ length: 14_000 }, (_, index) => parseDomainName(`d${index}`.padEnd(120, 'x')));
+  const digest = `policies-1:${'a'.repeat(43)}`;
+  for (const name of names)
+    state.accept(name, { ...bundle, digest, content: 'c'.repeat(43) }, `"${'e'.repeat(43)}"`, bytes);
+  await state.save();
+  const restarted = await State.load(directory);
+  t.is(restarted.problem, undefined);
+  t.is(restarted.floor(names.at(-1) ?? domain, undefined)?.digest, digest);
+});
+
+for (const [name, read] of [
+  ['state.json', async (directory: PolicyDirectory) => (await State.load(directory)).problem],
+  ['keys.json', readKeysFile],
+  ['status.json', readStatus],
+  ['domains.json', async (directory: PolicyDirectory) => [...(await readSelected(directory))][0]],
+] as const) {
+  test(`a ${name} that is far too large stops nobody`, async (t) => {
+    const { folder, directory } = place(t);
+    writeFileSync(join(folder, name), ''.padEnd(17 << 20));
+    const found = await read(directory);
+    t.is<unknown, unknown>(found, name === 'state.json' ? '`state.json` cannot be read and is rewritten' : undefined);
   });
 }
 

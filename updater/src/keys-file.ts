@@ -33,10 +33,10 @@ const maxKeysBytes = 1 << 20;
 
 /** The keys of the last good fetch; `undefined` when there is no such file or it cannot be read as one. */
 export async function readKeysFile(directory: PolicyDirectory): Promise<KeysFile | undefined> {
-  const bytes = await directory.read(fileNames.keys, maxKeysBytes);
-  if (bytes === undefined) return undefined;
+  const text = await directory.readText(fileNames.keys, maxKeysBytes);
+  if (text === undefined) return undefined;
   try {
-    return keysFileSchema.parse(JSON.parse(bytes.toString('utf8')));
+    return keysFileSchema.parse(JSON.parse(text));
   } catch {
     return undefined;
   }

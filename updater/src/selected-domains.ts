@@ -60,10 +60,10 @@ export function followAnswer(known: SelectedDomains, named: Named, now: number, 
 
 /** The domains of the last good answer; none when there is no such file or it cannot be read as one. */
 export async function readSelected(directory: PolicyDirectory): Promise<SelectedDomains> {
-  const bytes = await directory.read(fileNames.domains, maxFileBytes);
-  if (bytes === undefined) return new Map();
+  const text = await directory.readText(fileNames.domains, maxFileBytes);
+  if (text === undefined) return new Map();
   try {
-    const { domains } = selectedSchema.parse(JSON.parse(bytes.toString('utf8')));
+    const { domains } = selectedSchema.parse(JSON.parse(text));
     return new Map(
       Object.entries(domains).map(([name, { notNamedSince }]) => [
         parseDomainName(name),

@@ -39,7 +39,8 @@ export const stateSchema = z.object({
 /** What is remembered of a bundle that was verified. */
 type AcceptedFloor = Required<BundleFloor> & Pick<KnownFloor, 'content'>;
 
-const maxStateBytes = 8 << 20;
+/** As much as engines look at. */
+const maxStateBytes = 16 << 20;
 
 /** The SHA-256 of bytes, in hexadecimal. */
 function sha256(bytes: Uint8Array): string {
@@ -70,11 +71,11 @@ export class State {
 
   /** `form`: the one in which bundles are asked for. */
   static async load(directory: PolicyDirectory, form: BundleForm = 'rfc7515'): Promise<State> {
-    const bytes = await directory.read(fileNames.state, maxStateBytes);
+    const text = await directory.readText(fileNames.state, maxStateBytes);
     const own = { directory, form };
-    if (bytes === undefined) return new State(own, { floors: {}, tags: {} }, undefined);
+    if (text === undefined) return new State(own, { floors: {}, tags: {} }, undefined);
     try {
-      return new State(own, stateSchema.parse(JSON.parse(bytes.toString('utf8'))), undefined);
+      return new State(own, stateSchema.parse(JSON.parse(text)), undefined);
     } catch {
       return new State(own, { floors: {}, tags: {} }, '`state.json` cannot be read and is rewritten');
     }

@@ -68,12 +68,14 @@ export type Status = z.infer<typeof statusSchema>;
 /** What the last run found of one domain. */
 export type DomainStatus = z.infer<typeof domainSchema>;
 
+const maxStatusBytes = 16 << 20;
+
 /** The status file, or `undefined` when there is none that can be read. */
 export async function readStatus(directory: PolicyDirectory): Promise<Status | undefined> {
-  const bytes = await directory.read(fileNames.status, 8 << 20);
-  if (bytes === undefined) return undefined;
+  const text = await directory.readText(fileNames.status, maxStatusBytes);
+  if (text === undefined) return undefined;
   try {
-    return statusSchema.parse(JSON.parse(bytes.toString('utf8')));
+    return statusSchema.parse(JSON.parse(text));
   } catch {
     return undefined;
   }

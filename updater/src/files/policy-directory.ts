@@ -129,6 +129,16 @@ export class PolicyDirectory {
     });
   }
 
+  /** The text of a file, `undefined` when there is none. One that is larger than `limit` bytes is empty: whoever reads it cannot understand it. */
+  async readText(name: string, limit: number): Promise<string | undefined> {
+    try {
+      return (await this.read(name, limit))?.toString('utf8');
+    } catch (error) {
+      if (error instanceof UpdaterError && error.cause instanceof RangeError) return '';
+      throw error;
+    }
+  }
+
   /** Replaces a file in one step. What is not a plain file is not replaced: `unsafe-file`. */
   async write(name: string, bytes: Uint8Array): Promise<void> {
     await this.checkFile(name);
