@@ -14,6 +14,7 @@ export class DirectoryKeys implements KeySource {
   readonly #rules: KeyRules;
   #source: KeySource | undefined;
   #issuer: string | undefined;
+  #requiredIssuer: string | undefined;
   #identity: string | undefined;
   #revision = 0;
   #error: PolicyEngineError | undefined;
@@ -44,6 +45,11 @@ export class DirectoryKeys implements KeySource {
     return this.#source?.find(kid, purpose);
   }
 
+  /** From now on a file that names another issuer is a bad one. */
+  requireIssuer(issuer: string): void {
+    this.#requiredIssuer = issuer;
+  }
+
   /** Reads the file when it has changed. Never throws. */
   async refresh(): Promise<void> {
     const file = await readProtectedFile(this.#path, maxKeysBytes, this.#identity);
@@ -56,6 +62,7 @@ export class DirectoryKeys implements KeySource {
     this.#identity = file.identity;
     try {
       const { source, issuer } = decodeKeysFile(file.bytes, this.#rules);
+      if (issuer !== undefined && issuer !== (this.#requiredIssuer ?? issuer)) throw otherIssuer();
       this.#source = source;
       this.#issuer = issuer;
       this.#revision += 1;
@@ -79,6 +86,13 @@ function decodeKeysFile(bytes: Uint8Array, rules: KeyRules): { source: KeySource
 
 function missingFrom(path: string): string {
   return `it does not exist in \`${dirname(path)}\`: run \`signet-updater once\`, which writes it, or give \`keys\``;
+}
+
+function otherIssuer(): PolicyEngineError {
+  return new PolicyEngineError(
+    'keys-malformed',
+    'it names another issuer than the other policy directories; if all of them have changed, open the engine again',
+  );
 }
 
 function unavailable(problem: string, cause?: unknown): PolicyEngineError {

@@ -95,9 +95,7 @@ export class PolicyDirectories {
         opened.push(await PolicyDirectory.open({ ...options, policyDir, needsDigests }, keys, floors));
       }
       const directories = new PolicyDirectories(opened, floors, options);
-      if (keys === undefined && new Set(opened.flatMap(({ issuers }) => issuers)).size > 1) {
-        throw new PolicyEngineError('invalid-options', 'the policy directories are of several issuers: give `keys`');
-      }
+      if (keys === undefined) requireOneIssuer(opened);
       await floors.save();
       return directories;
     } catch (error) {
@@ -182,4 +180,14 @@ export class PolicyDirectories {
     reportFault(this.#options, error, file);
     return [file, { error, at: this.#options.clock.now() }];
   }
+}
+
+/** Nothing but its `iss` tells a token by the keys of one directory from one by those of another. Throws `PolicyEngineError('invalid-options')`. */
+function requireOneIssuer(directories: readonly PolicyDirectory[]): void {
+  const [issuer, ...others] = new Set(directories.flatMap(({ issuers }) => issuers));
+  if (others.length > 0) {
+    throw new PolicyEngineError('invalid-options', 'the policy directories are of several issuers: give `keys`');
+  }
+  if (issuer === undefined || directories.length === 1) return;
+  for (const directory of directories) directory.requireIssuer(issuer);
 }

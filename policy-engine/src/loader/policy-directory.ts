@@ -132,6 +132,11 @@ export class PolicyDirectory {
     return this.#ownKeys.issuer === undefined ? [] : [this.#ownKeys.issuer];
   }
 
+  /** From now on keys.json counts only while it names this issuer, or none. */
+  requireIssuer(issuer: string): void {
+    this.#ownKeys.requireIssuer(issuer);
+  }
+
   get set(): PolicySet {
     return this.#bundles;
   }

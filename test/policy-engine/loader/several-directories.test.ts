@@ -96,3 +96,20 @@ test('the keys of every directory verify tokens, and the first issuer that is na
   const token = await stranger.token({ domain: 'media', roles: ['reader'] });
   t.is((await engine.decide({ token, action: 'read', resource: 'media:playlist' })).status, 'DENY_TOKEN_INVALID');
 });
+
+test('a directory that comes to be of another issuer than the others brings neither keys nor policy', async (t) => {
+  const { authority, one, two } = await world(t);
+  const { clock, issuer } = authority;
+  await using engine = await PolicyEngine.open({ policyDir: [one, two], clock, requireBound: false, watch: false });
+  const other = await createTestAuthority({ issuer: 'https://elsewhere.test/v1', clock });
+  await other.writeBundle(two, reading('catalog', 'secret', 99));
+  await engine.refresh();
+  t.is(may(engine, 'catalog', 'secret'), 'DENY_NO_MATCH');
+  t.is(may(engine, 'catalog', 'movie'), 'ALLOW');
+  t.is(engine.health().error?.code, 'keys-unavailable');
+  const forger = await createTestAuthority({ issuer, clock });
+  writeFileSync(join(two, 'keys.json'), JSON.stringify({ issuer: 'https://elsewhere.test/v1', ...forger.keys }));
+  await engine.refresh();
+  const token = await forger.token({ domain: 'catalog', roles: ['reader'] });
+  t.is((await engine.decide({ token, action: 'read', resource: 'catalog:movie' })).status, 'DENY_TOKEN_INVALID');
+});
