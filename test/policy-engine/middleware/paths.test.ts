@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
+import { connect, createServer as createHttp2Server } from 'node:http2';
 import Router from '@koa/router';
 import { requireGrant as grantExpress } from '@signet/client/express';
 import { requireGrant as grantFastify } from '@signet/client/fastify';
@@ -237,6 +239,31 @@ test('fastify: a rule gets the pattern of the route also in a hook for all of th
   t.deepEqual([...new Set(seen.splice(0))], ['/open/:id']);
   t.is(await ask(base, '/nowhere'), 404);
   t.deepEqual([...new Set(seen)], [undefined]);
+});
+
+test('koa over HTTP/2: what its router cuts off is not part of another path', async (t) => {
+  const exact = ({ path }: RuleInput) => (path === '/admin' ? adminThing : publicThing);
+  const app = new Koa().use(protectKoa({ ...options, rule: exact }));
+  app.use((ctx) => {
+    ctx.body = ctx.path;
+  });
+  const server = createHttp2Server(app.callback());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const session = connect(`http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`);
+  t.teardown(() => {
+    session.destroy();
+    server.close();
+  });
+  const get = async (path: string) => {
+    const stream = session.request({ ':path': path, authorization: 'Bearer any' });
+    const [head] = await once(stream, 'response');
+    stream.resume();
+    return head[':status'];
+  };
+  t.is(await get('/open'), 200);
+  t.is(await get('/admin'), 403);
+  t.is(await get('/admin\u00a0'), 400);
 });
 
 test('fastify: nothing behind a slash is not what the path without it is', async (t) => {
