@@ -14,7 +14,7 @@ const cases: { target: string; path: string | undefined }[] = [
   { target: '/a b', path: undefined },
   { target: '/a ', path: undefined },
   { target: '/ab\u00a0', path: undefined },
-  { target: '/a\ufeff', path: undefined },
+  { target: '/abc\ufeff', path: undefined },
   { target: '/café', path: undefined },
   { target: '/a?b\u00a0', path: '/a' },
   { target: '', path: undefined },
