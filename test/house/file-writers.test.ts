@@ -17,7 +17,6 @@ const others: Readonly<Record<string, string>> = {
   'server/src/full-backup/full-backup.ts': 'a folder that is complete',
   'server/src/store/sqlite/backup.ts': 'a file that SQLite wrote',
   'server/src/store/sqlite/restore.ts': 'files that SQLite wrote',
-  'server/src/store/sqlite/written-file.ts': 'a file that SQLite wrote',
   'server/src/store/sqlite/witness.ts': 'a place in a file that stays open',
   'server/src/x509/renew-server-certificate.ts': 'a key that waits beside the one in use for its certificate',
 };

@@ -6,4 +6,11 @@ export {
   replaceFileSync,
   temporaryName,
 } from './atomic-file.ts';
-export { type FileCalls, promisedCalls, syncCalls, syncDirectory, syncDirectorySync } from './file-calls.ts';
+export {
+  type FileCalls,
+  promisedCalls,
+  syncCalls,
+  syncDirectory,
+  syncDirectorySync,
+  syncFileSync,
+} from './file-calls.ts';

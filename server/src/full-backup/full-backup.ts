@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
+import { syncDirectorySync, syncFileSync } from '@signet/policy-engine/internal/files';
 import { loadConfig, type ServerConfig } from '../config/config.ts';
 import { ConflictError } from '../errors.ts';
 import type { ChangeContext } from '../model/records.ts';
@@ -98,7 +99,9 @@ export async function unpackFullBackup(
     await readArchive(file, staging, options.key);
     const manifest = readManifest(staging);
     const made = await restoreStore(staging, manifest, options);
+    syncBelow(staging);
     renameSync(staging, folder);
+    syncDirectorySync(dirname(folder));
     const config = join(folder, configurationName);
     const { madeAt } = manifest;
     if (made === undefined) return { config, madeAt, storeBackup: join(folder, manifest.store) };
@@ -106,6 +109,16 @@ export async function unpackFullBackup(
   } finally {
     rmSync(staging, { recursive: true, force: true });
   }
+}
+
+/** Makes everything in a folder survive a crash: it must not have its name before its keys are on the disk. */
+function syncBelow(folder: string): void {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) syncBelow(path);
+    else syncFileSync(path);
+  }
+  syncDirectorySync(folder);
 }
 
 function refuseFull(folder: string): void {

@@ -1,6 +1,7 @@
-import {
+import fs, {
   appendFileSync,
   existsSync,
+  fstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -9,7 +10,8 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { syncBuiltinESMExports } from 'node:module';
+import { dirname, join } from 'node:path';
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import { initialise } from '@signet/server/cli/initialise';
 import { loadConfig } from '@signet/server/config/config';
@@ -99,6 +101,33 @@ test('what is unpacked is the same server, in a folder of its own', async (t) =>
   t.deepEqual(await store.audit({ limit: 1 }).then(([record]) => record?.actor), 'local:test');
   t.deepEqual(readdirSync(work).sort(), ['all.backup', 'deep'], 'nothing else is left');
   t.deepEqual(readdirSync(join(work, 'deep')), ['again']);
+});
+
+test('everything that is unpacked is on the disk before it has its name', async (t) => {
+  const { loaded, work } = await installed(t);
+  const file = join(work, 'all.backup');
+  const { digest } = await makeFullBackup(loaded, file, { recipients }, clock);
+  const into = join(work, 'restored');
+  const [before, after] = [new Set<number>(), new Set<number>()];
+  const sync = fs.fsyncSync;
+  fs.fsyncSync = (descriptor) => {
+    sync(descriptor);
+    (existsSync(into) ? after : before).add(fstatSync(descriptor).ino);
+  };
+  syncBuiltinESMExports();
+  try {
+    await unpackFullBackup(file, into, { key: keyFor(digest), clock, context });
+  } finally {
+    fs.fsyncSync = sync;
+    syncBuiltinESMExports();
+  }
+  const names = ['.', ...readdirSync(into, { recursive: true, encoding: 'utf8' })];
+  t.true(names.length > 10);
+  t.deepEqual(
+    names.filter((name) => !before.has(statSync(join(into, name)).ino)),
+    [],
+  );
+  t.true(after.has(statSync(dirname(into)).ino), 'and its name is there');
 });
 
 test('a tool of age and tar read it', async (t) => {

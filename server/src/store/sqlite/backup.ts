@@ -1,4 +1,5 @@
 import { chmodSync, closeSync, existsSync, linkSync, openSync, rmSync } from 'node:fs';
+import { syncFileSync } from '@signet/policy-engine/internal/files';
 import Database from 'better-sqlite3';
 import { ConflictError, StoreRefusedError } from '../../errors.ts';
 import { sealBackup } from './backup-seal.ts';
@@ -9,7 +10,7 @@ import { checkSchema, type KnownSchemas, knownSchemas } from './known-schema.ts'
 import { refusalOf } from './open-sqlite.ts';
 import { isWriteError, translateError } from './sqlite-errors.ts';
 import { readWitness } from './witness.ts';
-import { syncFile, syncNameOf, writeError } from './written-file.ts';
+import { syncNameOf, writeError } from './written-file.ts';
 
 /**
  * Copies the store as of one instant into a new file (mode 0600), while others read and write it, seals it under the key and answers its
@@ -26,7 +27,7 @@ export async function backUpStore(storeFile: string, target: string, sealKey: Bu
     copy(storeFile, partial);
     const digest = finish(partial, storeFile, schemas, sealKey);
     chmodSync(partial, 0o600);
-    syncFile(partial);
+    syncFileSync(partial);
     // A link refuses what a rename would overwrite.
     linkSync(partial, target);
     syncNameOf(target);

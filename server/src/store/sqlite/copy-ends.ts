@@ -1,5 +1,6 @@
 import { lstatSync, rmSync } from 'node:fs';
 import { systemClock } from '@signet/policy-engine/clock';
+import { syncFileSync } from '@signet/policy-engine/internal/files';
 import type Database from 'better-sqlite3';
 import { Kysely } from 'kysely';
 import { ConflictError } from '../../errors.ts';
@@ -14,7 +15,7 @@ import { prepareWhenFree, refusalOf, refuseLostFile } from './open-sqlite.ts';
 import { isMarked } from './partial-copy.ts';
 import { isBusy } from './sqlite-errors.ts';
 import { readWitness, replaceWitness } from './witness.ts';
-import { syncFile, syncNameOf } from './written-file.ts';
+import { syncNameOf } from './written-file.ts';
 
 /**
  * A store to copy, with its schema and witness checked. Unless others may use it meanwhile it stays locked until it is closed: throws
@@ -118,7 +119,7 @@ function targetOver(file: string, database: Database.Database): CopyTarget {
     close: async () => {
       await db.destroy();
       database.close();
-      syncFile(file);
+      syncFileSync(file);
       syncNameOf(file);
     },
   };

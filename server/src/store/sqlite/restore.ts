@@ -1,5 +1,6 @@
 import { chmodSync, constants, copyFileSync, existsSync, linkSync, lstatSync, renameSync, rmSync } from 'node:fs';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
+import { syncFileSync } from '@signet/policy-engine/internal/files';
 import Database from 'better-sqlite3';
 import { z } from 'zod';
 import { StoreRefusedError, StoreUnavailableError } from '../../errors.ts';
@@ -14,7 +15,7 @@ import { prepareWhenFree } from './open-sqlite.ts';
 import { restartStore } from './restart.ts';
 import { isBusy, isCorrupt, isNoDatabase, isUnreadable, translateError } from './sqlite-errors.ts';
 import { createWitness, readWitness, replaceWitness, type WitnessState } from './witness.ts';
-import { syncFile, syncNameOf, writeError } from './written-file.ts';
+import { syncNameOf, writeError } from './written-file.ts';
 
 /** What a restore did. */
 export interface Restored {
@@ -151,7 +152,7 @@ function replace(
     const old = wasThere ? lockReplaced(database, storeFile, schemas, witness) : undefined;
     const { epoch, kept } = begin(database, digest, { old, witness }, options);
     const position = readPosition(database);
-    syncFile(fresh);
+    syncFileSync(fresh);
     const replaced = freeName(`${storeFile}.replaced-${epoch}`);
     // Parts of a store that cannot be read, or whose file is gone, would be read into the new one. One that can be read is whole in its file.
     for (const suffix of old === undefined ? ['-wal', '-shm', '-journal'] : []) {

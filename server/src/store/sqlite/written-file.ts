@@ -1,17 +1,7 @@
-import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { syncDirectorySync } from '@signet/policy-engine/internal/files';
 import { SqliteError } from 'better-sqlite3';
 import { StoreUnavailableError } from '../../errors.ts';
-
-export function syncFile(file: string): void {
-  const descriptor = openSync(file, 'r+');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-}
 
 /** Makes the new name itself survive a crash. */
 export function syncNameOf(file: string): void {
