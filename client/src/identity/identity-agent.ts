@@ -4,7 +4,7 @@ import { runSteps } from '../run-steps.ts';
 import { type IdentityTexts, readIdentityFiles, writeIdentityFiles } from './identity-files.ts';
 import { httpTransport, type IdentityTransport } from './identity-transport.ts';
 import type { InstanceName, ReceivedIdentity } from './instance-requests.ts';
-import { certificateState, hasCome, identityLife, later, type Moment, retryDelay } from './renewal.ts';
+import { certificateState, hasCome, identityLife, later, type Moment, pauseAfter } from './renewal.ts';
 
 /** Options of `openIdentityAgent`. */
 export interface IdentityAgentOptions {
@@ -170,7 +170,7 @@ class Agent implements IdentityAgent {
     const [known, now] = [this.#known, this.#now()];
     const left = known === undefined ? undefined : known.endsAt.wall - now.wall;
     this.#failures += 1;
-    const delay = Math.max(retryDelay(this.#failures, left, this.#random()), (error.retryAfterSeconds ?? 0) * 1000);
+    const delay = pauseAfter(error, this.#failures, left, this.#random());
     this.#retryAt = later(now, delay);
     return { kind: 'failed', error, nextAt: this.#retryAt.wall, ...(known && { notAfter: known.notAfter }) };
   }

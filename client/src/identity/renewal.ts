@@ -1,4 +1,5 @@
 import { hash, X509Certificate } from 'node:crypto';
+import type { SignetClientError } from '../errors.ts';
 import { readSshCertificate } from '../ssh-certificates.ts';
 import type { IdentityTexts } from './identity-files.ts';
 
@@ -55,6 +56,21 @@ export function retryDelay(failures: number, leftMs: number | undefined, random:
   const ceiling = leftMs === undefined || leftMs <= 0 ? maxRetryMs : Math.min(maxRetryMs, Math.max(1000, leftMs / 10));
   const full = Math.min(ceiling, firstRetryMs * 2 ** Math.min(failures - 1, 10));
   return Math.round(full * (0.5 + 0.5 * random));
+}
+
+/**
+ * The same after this error: as long as the server asks for, where that is longer, but not past half of the life that is left. Whoever answered, a
+ * proxy perhaps, does not know when that ends.
+ */
+export function pauseAfter(
+  { retryAfterSeconds = 0 }: Pick<SignetClientError, 'retryAfterSeconds'>,
+  failures: number,
+  leftMs: number | undefined,
+  random: number,
+): number {
+  const asked = retryAfterSeconds * 1000;
+  const longest = leftMs === undefined || leftMs <= 0 ? asked : Math.floor(leftMs / 2);
+  return Math.max(retryDelay(failures, leftMs, random), Math.min(asked, longest));
 }
 
 /** A moment on both clocks: the wall's, which may be set, and one that only goes on. Whichever reaches it first counts. */

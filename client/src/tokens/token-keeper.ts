@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { replaceFile } from '@signet/policy-engine/internal/files';
 import type { ClientIdentity } from '../client.ts';
 import { SignetClientError } from '../errors.ts';
-import { hasCome, later, type Moment, retryDelay } from '../identity/renewal.ts';
+import { hasCome, later, type Moment, pauseAfter } from '../identity/renewal.ts';
 import { runSteps } from '../run-steps.ts';
 import type { AccessToken, IdToken } from './cached-token.ts';
 import type { IdTokenQuery, TokenQuery, Tokens } from './tokens.ts';
@@ -139,7 +139,7 @@ class Keeper implements TokenKeeper {
     const [written, now] = [this.#written, this.#now()];
     this.#failures += 1;
     const left = written === undefined ? undefined : written.expiresAt - now.wall;
-    const delay = Math.max(retryDelay(this.#failures, left, this.#random()), (error.retryAfterSeconds ?? 0) * 1000);
+    const delay = pauseAfter(error, this.#failures, left, this.#random());
     this.#retryAt = later(now, delay);
     return { kind: 'failed', error, nextAt: this.#retryAt.wall, ...expiryOf(written) };
   }

@@ -264,6 +264,24 @@ test('the pause that a refusal asks for is kept', async (t) => {
   t.is((await agent.step()).nextAt - clock.now(), 30_000);
 });
 
+test('the pause that a refusal asks for does not outlast the certificate', async (t) => {
+  const settings = options(t, 'a-long-pause');
+  const registered = await openIdentityAgent(settings).step();
+  t.is(registered.kind, 'registered');
+  const clock = new FakeClock(systemClock.now());
+  const busy = new SignetClientError('server-error', 'busy', { answer: { status: 503, retryAfterSeconds: 86_400 } });
+  const fail = () => Promise.reject(busy);
+  const agent = openIdentityAgent({ ...settings, clock, random: () => 0 }, { register: fail, refresh: fail });
+  const { kind, nextAt, ...rest } = await agent.step({ force: true });
+  t.is(kind, 'failed');
+  const left = ('notAfter' in rest ? Number(rest.notAfter) : 0) - clock.now();
+  t.true(left > 0 && left < 86_400_000, `${left}`);
+  t.true(
+    nextAt - clock.now() <= left / 2 && nextAt - clock.now() >= left / 2 - 2000,
+    `${nextAt - clock.now()} of ${left}`,
+  );
+});
+
 test('run renews until it is told to stop', async (t) => {
   const settings = options(t, 'a-7');
   const stop = new AbortController();

@@ -98,6 +98,21 @@ test('what the server asks to wait is waited, and the first failure says no expi
   t.deepEqual(await keeper.step(), { kind: 'current', nextAt: clock.now() + 1 });
 });
 
+test('what somebody asks to wait does not outlast the token', async (t) => {
+  const left = 0.25 * life;
+  for (const seconds of [left / 2000, left / 2000 + 1, 86_400]) {
+    const { keeper, clock, state, text } = world(t);
+    await keeper.step();
+    clock.advance(life - left);
+    state.failure = new SignetClientError('server-error', '', { answer: { status: 503, retryAfterSeconds: seconds } });
+    t.is((await keeper.step()).nextAt - clock.now(), left / 2, `${seconds}`);
+    state.failure = undefined;
+    clock.advance(left / 2);
+    t.is((await keeper.step()).kind, 'written');
+    t.is(text(), 'token-2');
+  }
+});
+
 test('with a service it is the ID token that is kept', async (t) => {
   const { keeper, text } = world(t, { query: { domain: 'catalog', service: 'api' } });
   await keeper.step();
