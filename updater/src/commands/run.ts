@@ -74,14 +74,17 @@ interface DaemonDeps {
   readonly now: () => number;
 }
 
-/** The longest time that a server may ask us to stay away (ms); a longer one means that the clock was set back. */
-const longestPause = 86_400_000;
+/**
+ * The longest that we stay away (ms), whatever an answer asks for: it may be the page of a proxy, and a right that was taken away must not
+ * last on this host until tomorrow. A longer time to wait means that the clock was set back.
+ */
+const longestPause = 600_000;
 
 /** Runs that are left out while the server does not want to be asked, and that never reject. */
 export function daemonWork({ updater, logger, onReport, now }: DaemonDeps): (signal: AbortSignal) => Promise<void> {
-  let notBefore: number | undefined;
+  let notBefore = 0;
   return async (signal) => {
-    const wait = (notBefore ?? 0) - now();
+    const wait = notBefore - now();
     if (wait > 0 && wait <= longestPause) {
       logger.info({ seconds: Math.ceil(wait / 1000) }, 'run left out, as the server asked');
       return;
@@ -89,7 +92,7 @@ export function daemonWork({ updater, logger, onReport, now }: DaemonDeps): (sig
     try {
       const report = await updater.run(signal);
       if (signal.aborted) return;
-      notBefore = report.notBefore;
+      notBefore = Math.min(report.notBefore ?? 0, now() + longestPause);
       onReport(report);
     } catch (error) {
       // the daemon outlives every failure: the next run may find a better world
