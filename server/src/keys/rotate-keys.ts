@@ -233,7 +233,7 @@ interface WithdrawDeps extends RotateKeysDeps {
 /**
  * Withdraws a compromised key for good. When it was the one that signs, a key that verifiers know takes its place in the same
  * transaction: a standby key, else the key that signed before while it is published, else the one that verifiers have known longest, which is
- * answered. Throws `NotFoundError`.
+ * answered. Throws `NotFoundError`, and `ConflictError` when the keys of its purpose were changed meanwhile.
  */
 export async function withdrawKey(deps: WithdrawDeps, kid: string): Promise<Successor | undefined> {
   const now = deps.clock.now();
@@ -246,11 +246,28 @@ export async function withdrawKey(deps: WithdrawDeps, kid: string): Promise<Succ
   const rest = records.filter((record) => record.kid !== kid && record.kid !== successor?.record.kid);
   const spare = hasStandby(rest, lost.purpose) ? undefined : await makeKey(deps, lost.purpose, standbyTime);
   await changeWith(deps, [spare, successor?.made], async (transaction) => {
+    // Who takes over follows from all of them: of two that are withdrawn at once, each would leave it to the other one.
+    if (!areSameKeys(records, await transaction.signingKeys(), lost.purpose)) throw lostRace();
     if (successor !== undefined) await install(transaction, successor);
     await transaction.markKeyCompromised(kid, now);
     if (spare !== undefined) await add(transaction, spare);
   });
   return successor?.record;
+}
+
+/** Whether the keys of a purpose are those of before, each in the state of before. Both are in the order of the store. */
+function areSameKeys(
+  before: readonly SigningKeyRecord[],
+  after: readonly SigningKeyRecord[],
+  purpose: KeyPurpose,
+): boolean {
+  const told = (records: readonly SigningKeyRecord[]) =>
+    JSON.stringify(
+      records
+        .filter((record) => record.purpose === purpose)
+        .map(({ kid, activateAt, compromisedAt }) => [kid, activateAt, compromisedAt]),
+    );
+  return told(before) === told(after);
 }
 
 /** What takes the place of another key, from its `activateAt` on. */

@@ -161,6 +161,54 @@ test('a compromised standby key, or one whose turn was to come, is replaced', as
   t.deepEqual(await states(), ['active', 'compromised', 'compromised', 'standby']);
 });
 
+for (const [lost, other, prepare] of [
+  ['standby', 'active', 'nothing'],
+  ['active', 'standby', 'nothing'],
+  ['active', 'retired', 'rotated'],
+  ['retired', 'active', 'rotated'],
+] as const) {
+  test(`withdrawn at once with the ${other} key of another process, the ${lost} one leaves a key that signs`, async (t) => {
+    const { deps, clock, records, signing, states, files } = await start(t);
+    clock.advance(hour);
+    if (prepare === 'rotated') await rotateKey(deps, 'token', now);
+    clock.advance(1);
+    const known = await records();
+    const before = keyStates(known, clock.now(), life);
+    const kidOf = (state: string) =>
+      known.find(({ kid, purpose }) => purpose === 'token' && before.get(kid) === state)?.kid ?? '';
+    // The other process commits between what this one has read and its transaction.
+    const store: typeof deps.store = {
+      ...deps.store,
+      async change(work) {
+        await withdrawKey(deps, kidOf(other));
+        return deps.store.change(work);
+      },
+    };
+    await t.throwsAsync(withdrawKey({ ...deps, store }, kidOf(lost)), { name: 'ConflictError' });
+    t.truthy(await signing());
+    t.is(files(), (await records()).length, 'what was made for nothing has no file');
+    // as the refusal says
+    await withdrawKey(deps, kidOf(lost));
+    t.is((await states()).filter((state) => state === 'active').length, 1);
+    t.is((await states()).filter((state) => state === 'compromised').length, 2);
+    t.true((await states()).includes('standby'));
+  });
+}
+
+test('a rotation of the other purpose does not stand in the way of a key that is withdrawn', async (t) => {
+  const { deps, signing } = await start(t);
+  const lost = (await signing()) ?? '';
+  const store: typeof deps.store = {
+    ...deps.store,
+    async change(work) {
+      await rotateKey(deps, 'bundle', now);
+      return deps.store.change(work);
+    },
+  };
+  const successor = await withdrawKey({ ...deps, store }, lost);
+  t.is(await signing(), successor?.kid);
+});
+
 test('a standby key whose private half is on another machine is not taken', async (t) => {
   const { deps, clock, signing, standby } = await start(t);
   clock.advance(1);
