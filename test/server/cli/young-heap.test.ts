@@ -30,6 +30,7 @@ test('a size that the operator has set counts', async (t) => {
   t.true((await growth(t, [], { NODE_OPTIONS: '--max-semi-space-size=64' })) > 1);
 });
 
+/* While old objects are marked V8 lets the space exceed its capacity, so what it goes back to is compared, not what it happens to be. */
 test('it grows while a large store is loaded, and no more afterwards', async (t) => {
   const program = `
     import { setImmediate as pause } from 'node:timers/promises';
@@ -40,19 +41,24 @@ test('it grows while a large store is loaded, and no more afterwards', async (t)
     const fill = () => kept.push(Array.from({ length: 100_000 }, (_, at) => ({ at, of: kept.length })));
     keepYoungHeapSmall();
     const before = size();
-    let largest = before;
     fill();
     const small = size();
+    let loaded = before;
     await growYoungHeapWithStore(async () => {
-      for (let part = 0; part < 40; part += 1) {
-        fill();
-        largest = Math.max(largest, size());
+      for (let part = 0; part < 100 && loaded <= before; part += 1) {
         await pause();
+        fill();
+        loaded = size();
       }
     });
-    const loaded = size();
-    for (let part = 0; part < 5; part += 1) fill();
-    console.log(JSON.stringify({ small: small / before, grown: largest > before, later: size() <= loaded }));`;
+    const later = [];
+    for (let part = 0; part < 40; part += 1) {
+      fill();
+      later.push(size());
+      await pause();
+    }
+    const settled = Math.min(...later.slice(10));
+    console.log(JSON.stringify({ small: small / before, grown: loaded > before, later: settled <= loaded }));`;
   const words = ['--conditions=@signet/source', '--input-type=module', '--eval', program];
   const { status, stdout, stderr } = await runProgram(process.execPath, words, { env: process.env });
   t.is(status, 0, stderr);
