@@ -18,7 +18,6 @@ const others: Readonly<Record<string, string>> = {
   'server/src/store/sqlite/backup.ts': 'a file that SQLite wrote',
   'server/src/store/sqlite/restore.ts': 'files that SQLite wrote',
   'server/src/store/sqlite/witness.ts': 'a place in a file that stays open',
-  'server/src/x509/renew-server-certificate.ts': 'a key that waits beside the one in use for its certificate',
 };
 
 /** The names that a file takes from `node:fs` and `node:fs/promises`. */

@@ -39,6 +39,7 @@ const alsoNear: Readonly<Record<string, readonly string[]>> = {
     'system/attack-{lineage,late-rights,revoked-elsewhere}.test.ts',
   ],
   'server/src/x509/renew-server-certificate': ['server/cli/server-certificate.test.ts'],
+  'server/src/x509/waiting-server-key': ['server/cli/server-certificate.test.ts'],
   'server/src/x509/check-authority': ['server/cli/given-authority.test.ts'],
   'server/src/ssh': ['server/ssh/*.test.ts'],
   'server/src/instances': ['server/instances/*.test.ts', 'system/attack-{lineage,late-rights}.test.ts'],

@@ -5,13 +5,8 @@ import type { ServerConfig } from '../config/config.ts';
 import type { Logger } from '../logger.ts';
 import { openStore } from '../store/open.ts';
 import { openIssuers } from '../x509/issuers.ts';
-import {
-  isDue,
-  isSignedBy,
-  readServerCertificate,
-  renewServerCertificate,
-  settleServerKey,
-} from '../x509/renew-server-certificate.ts';
+import { isDue, isSignedBy, readServerCertificate, renewServerCertificate } from '../x509/renew-server-certificate.ts';
+import { settleServerKey } from '../x509/waiting-server-key.ts';
 
 const lookMs = 600_000;
 /** A warning about the same certificate is not said more often. */
@@ -57,7 +52,7 @@ interface LookDeps {
 async function lookAfter({ config, logger, clock, warn }: LookDeps): Promise<void> {
   const { certificate, renew } = config.tls;
   try {
-    if (renew) await settleServerKey(config.tls);
+    if (renew) await settleServerKey(config.tls, clock.now());
     const life = await readServerCertificate(certificate);
     if (!isDue(life, epochSeconds(clock)) && !(renew && (await isByDrainingIssuer(config)))) return;
     if (!renew) return warn({ certificate, notAfter: formatTimestamp(life.notAfter * 1000) });

@@ -1,9 +1,7 @@
-import { createPrivateKey, generateKeyPair, X509Certificate } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { readFile, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { generateKeyPair, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { replaceFile, syncDirectory } from '@signet/policy-engine/internal/files';
+import { replaceFile } from '@signet/policy-engine/internal/files';
 import { parsePrincipalName } from '@signet/policy-engine/names';
 import type { CertificateStore } from '../model/certificate-store.ts';
 import type { IssuedAltName } from './certificate-profile.ts';
@@ -15,12 +13,7 @@ import { type NamingRules, serviceSpiffeId } from './naming.ts';
 import { oids } from './oids.ts';
 import { serverName } from './own-identity.ts';
 import { parseSubjectKey } from './subject-key.ts';
-
-/** The files of a server's TLS certificate, PEM. */
-interface ServerCertificateFiles {
-  readonly certificate: string;
-  readonly key: string;
-}
+import { type ServerCertificateFiles, settleServerKey, writeWaitingKey } from './waiting-server-key.ts';
 
 /** Reads the first certificate of a file. Throws `DerError`, and when the file cannot be read. */
 export async function readServerCertificate(file: string): Promise<ReadCertificate> {
@@ -51,7 +44,6 @@ interface RenewServerCertificateDeps extends Omit<IssueDeps, 'issuers'> {
 
 const lifetimeSeconds = 365 * 86_400;
 const makeKeys = promisify(generateKeyPair);
-const nextKey = (files: ServerCertificateFiles) => `${files.key}.next`;
 
 /**
  * Replaces the server's certificate by one with the same names and a new key, for a year. Only one that our own issuers
@@ -74,20 +66,9 @@ export async function renewServerCertificate(deps: RenewServerCertificateDeps): 
   });
   await certificates.confirm(signed.serial, signed.fingerprint);
   // The certificate decides: a server killed between these steps finds its key with `settleServerKey`.
-  const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
-  await replaceFile(nextKey(files), key, { mode: 0o600 });
+  await writeWaitingKey(files, privateKey);
   await replaceFile(files.certificate, `${signed.pem}${signed.chainPem}`, { mode: 0o644 });
-  await rename(nextKey(files), files.key);
-  await syncDirectory(dirname(files.key));
-}
-
-/** Ends a renewal that was cut off: a key that was written beside the one in use takes its place when it is the certificate's. */
-export async function settleServerKey(files: ServerCertificateFiles): Promise<void> {
-  const next = nextKey(files);
-  if (!existsSync(next)) return;
-  const leaf = new X509Certificate(await readFile(files.certificate));
-  if (leaf.checkPrivateKey(createPrivateKey(await readFile(next, 'utf8')))) await rename(next, files.key);
-  else await rm(next);
+  await settleServerKey(files, deps.clock.now());
 }
 
 async function requireOwn({ files, issuers }: RenewServerCertificateDeps): Promise<void> {

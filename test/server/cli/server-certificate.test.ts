@@ -1,5 +1,17 @@
+import { execFileSync } from 'node:child_process';
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parseServiceName } from '@signet/policy-engine/names';
@@ -14,7 +26,7 @@ import { issueServerCertificate } from '@signet/server/x509/certificate-authorit
 import { issuerFromPem } from '@signet/server/x509/issuer-files';
 import { loadAuthority } from '@signet/server/x509/load-authority';
 import { buildIntermediate, namesOfAuthority, newAuthorityKey } from '@signet/server/x509/new-authority';
-import { settleServerKey } from '@signet/server/x509/renew-server-certificate';
+import { settleServerKey, writeWaitingKey } from '@signet/server/x509/waiting-server-key';
 import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
 import { openssl } from '#support/openssl';
@@ -83,7 +95,7 @@ for (const [name, daysAgo] of [
     t.true(after.subjectAltName?.startsWith('URI:spiffe://signet.test/ns/default/sa/sys.auth.server, DNS:localhost'));
     t.true(after.validToDate.getTime() - systemClock.now() > 364 * day);
     t.true(after.checkPrivateKey(createPrivateKey(readFileSync(at('server.key.pem'), 'utf8'))));
-    t.false(existsSync(at('server.key.pem.next')));
+    t.deepEqual(waitingIn(folder), [textOf(at('server.key.pem'))], 'for a server that shares the files');
     const verify = ['verify', '-x509_strict', '-purpose', 'sslserver', '-CAfile', 'ca/bundle.pem'];
     const { ok, output } = await openssl(folder, ...verify, '-untrusted', 'server.cert.pem', 'server.cert.pem');
     t.true(ok, output);
@@ -154,22 +166,118 @@ test('a failure is said, and changes nothing', async (t) => {
   t.is(other.leaf().serialNumber, before);
 });
 
+/** What waits beside the key in use. */
+function waitingIn(folder: string): string[] {
+  const names = readdirSync(folder).filter((name) => name.startsWith('server.key.pem.'));
+  return names.map((name) => textOf(join(folder, name)));
+}
+
+/** Two servers that share files: what each makes when it replaces their certificate. */
+async function sharedFiles(t: ExecutionContext) {
+  const folder = temporaryFolder(t);
+  const files = { certificate: join(folder, 'server.cert.pem'), key: join(folder, 'server.key.pem') };
+  const pki = await createPki();
+  const make = async () => {
+    const { certificate, key } = await pki.server();
+    return {
+      key,
+      wait: () => writeWaitingKey(files, createPrivateKey(key)),
+      putCertificate: () => writeFileSync(files.certificate, certificate),
+    };
+  };
+  const [before, one, other] = [await make(), await make(), await make()];
+  before.putCertificate();
+  writeFileSync(files.key, before.key);
+  return {
+    folder,
+    before,
+    one,
+    other,
+    inUse: () => textOf(files.key),
+    settle: () => settleServerKey(files, systemClock.now()),
+    files,
+  };
+}
+
 test('a renewal that was cut off is ended, or revoked', async (t) => {
-  const { at } = await world(t, 0);
-  const files = { certificate: at('server.cert.pem'), key: at('server.key.pem') };
-  const key = readFileSync(files.key, 'utf8');
-  const { key: other } = await (await createPki()).server();
+  const { folder, before, one, other, inUse, settle } = await sharedFiles(t);
+  await settle();
+  t.is(inUse(), before.key, 'where nothing waits');
 
-  // Killed after the new certificate was written: its key lies beside the old one.
-  writeFileSync(files.key, other);
-  writeFileSync(`${files.key}.next`, key);
-  await settleServerKey(files);
-  t.deepEqual([readFileSync(files.key, 'utf8'), existsSync(`${files.key}.next`)], [key, false]);
+  await one.wait();
+  await settle();
+  t.is(inUse(), before.key, 'killed before the new certificate was written');
 
-  // Killed before.
-  writeFileSync(`${files.key}.next`, other);
-  await settleServerKey(files);
-  t.deepEqual([readFileSync(files.key, 'utf8'), existsSync(`${files.key}.next`)], [key, false]);
+  one.putCertificate();
+  await settle();
+  t.is(inUse(), one.key, 'killed after it');
+
+  await other.wait();
+  await settle();
+  t.is(inUse(), one.key);
+  t.deepEqual(waitingIn(folder).toSorted(), [one.key, other.key].toSorted());
+});
+
+test('a key that is missing is there again when it waits', async (t) => {
+  const { files, one, inUse, settle } = await sharedFiles(t);
+  await one.wait();
+  one.putCertificate();
+  rmSync(files.key);
+  await settle();
+  t.is(inUse(), one.key);
+});
+
+test('of two servers that share the files, whichever certificate is in place has its key', async (t) => {
+  const { one, other, inUse, settle } = await sharedFiles(t);
+  await one.wait();
+  await settle();
+  await other.wait();
+  other.putCertificate();
+  await settle();
+  t.is(inUse(), other.key);
+  one.putCertificate();
+  await settle();
+  t.is(inUse(), one.key, 'the one that stood still meanwhile');
+  other.putCertificate();
+  await settle();
+  t.is(inUse(), other.key);
+});
+
+test('a certificate that another server puts in place while the key is put into use counts', async (t) => {
+  const { folder, one, other, inUse, settle } = await sharedFiles(t);
+  await one.wait();
+  one.putCertificate();
+  const [waiting = ''] = readdirSync(folder).filter((name) => name.startsWith('server.key.pem.'));
+  rmSync(join(folder, waiting));
+  execFileSync('mkfifo', [join(folder, waiting)]);
+
+  const settling = settle();
+  // Opens once the other end is read: the certificate has been read then.
+  const pipe = await open(join(folder, waiting), 'w');
+  await other.wait();
+  other.putCertificate();
+  await settle();
+  t.is(inUse(), other.key);
+  await pipe.writeFile(one.key);
+  await pipe.close();
+  await settling;
+  t.is(inUse(), other.key);
+});
+
+test('a key waits for a day, readable by the owner only', async (t) => {
+  const { folder, one, other, files, inUse } = await sharedFiles(t);
+  await one.wait();
+  await other.wait();
+  const written = 1_700_000_000;
+  for (const name of readdirSync(folder)) {
+    if (name.startsWith('server.key.pem.')) t.is(statSync(join(folder, name)).mode & 0o777, 0o600);
+    utimesSync(join(folder, name), written, written);
+  }
+  await settleServerKey(files, written * 1000 + day);
+  t.is(waitingIn(folder).length, 2);
+  one.putCertificate();
+  await settleServerKey(files, written * 1000 + day + 1);
+  t.deepEqual([waitingIn(folder), inUse()], [[], one.key], 'it is put into use before it is removed');
 });
 
 test('files behind a link that is swapped are taken into use', async (t) => {
