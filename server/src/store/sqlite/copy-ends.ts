@@ -11,7 +11,7 @@ import { SignetSqliteDialect } from './dialect.ts';
 import { checkOwnFile, checkStoreFile, createStoreFile } from './file-checks.ts';
 import { requireInStep } from './in-step.ts';
 import { checkSchema, knownSchemas } from './known-schema.ts';
-import { prepareWhenFree, refusalOf, refuseLostFile } from './open-sqlite.ts';
+import { lookAt, prepareWhenFree, refusalOf, refuseLostFile } from './open-sqlite.ts';
 import { isMarked } from './partial-copy.ts';
 import { isBusy } from './sqlite-errors.ts';
 import { readWitness, replaceWitness } from './witness.ts';
@@ -77,7 +77,7 @@ export async function openSqliteTarget(file: string): Promise<CopyTarget> {
     refuseLostFile(file);
     createStoreFile(file);
     checkStoreFile(file);
-    if (!(await isPartialCopy(file))) await prepareWhenFree(file, systemClock, 'alone');
+    if (!isPartialCopy(file)) await prepareWhenFree(file, systemClock, 'alone');
     return targetOver(file, lockedDatabase(file));
   } catch (error) {
     throw refusalOf(file, error);
@@ -91,17 +91,14 @@ function removeEmpty(file: string): void {
 }
 
 /** Also looks at its schema, when it is one. */
-async function isPartialCopy(file: string): Promise<boolean> {
+function isPartialCopy(file: string): boolean {
   // An empty file is a store that was never filled.
   if (lstatSync(file).size === 0) return false;
-  const database = openDatabase(file, true);
-  try {
+  return lookAt(file, (database) => {
     if (!isMarked(database)) return false;
     checkSchema(database, file, knownSchemas(), 'partial-copy');
     return true;
-  } finally {
-    database.close();
-  }
+  });
 }
 
 function targetOver(file: string, database: Database.Database): CopyTarget {

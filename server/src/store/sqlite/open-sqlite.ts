@@ -132,20 +132,29 @@ async function prepare(file: string, clock: Clock, retry: LockRetry, beside: Bes
  */
 function checkWhole(file: string, beside: Beside): void {
   const witness = beside === 'alone' ? 'missing' : readWitness(file);
-  const check = (database: Database.Database): void => {
+  lookAt(file, (database) => {
+    checkPages(database, file);
+    if (beside === 'with-witness') requireInStep(database, file, witness);
+  });
+}
+
+/**
+ * Reads over a connection that cannot write; a change that was cut off before there was a log has to be rolled back first, by one that can.
+ * Throws what `look` throws, and what SQLite says of the file.
+ */
+export function lookAt<Seen>(file: string, look: (database: Database.Database) => Seen): Seen {
+  const lookOver = (database: Database.Database): Seen => {
     try {
-      checkPages(database, file);
-      if (beside === 'with-witness') requireInStep(database, file, witness);
+      return look(database);
     } finally {
       database.close();
     }
   };
   try {
-    check(openDatabase(file, true));
+    return lookOver(openDatabase(file, true));
   } catch (error) {
-    // A change was cut off before there was such a log, and has to be rolled back first.
     if (!isReadonly(error)) throw error;
-    check(openDatabase(file));
+    return lookOver(openDatabase(file));
   }
 }
 
