@@ -19,14 +19,17 @@ export function requestLog(deps: RequestLogDeps): (ctx: AppContext, milliseconds
     const { state, req } = ctx;
     const { status } = ctx.response;
     // Refusals by budgets are counted, and said once a minute.
-    if (status === 429 || (status < 500 && !deps.logRequests)) return;
+    if (status === 429) return;
+    // A method that nobody knows is the caller's doing, and nothing for an operator.
+    const failed = status >= 500 && status !== 501;
+    if (!failed && !deps.logRequests) return;
     // The route, not what was sent: paths are the caller's text.
     const route = JSON.stringify(ctx['_matchedRoute'] ?? null);
     const us = Math.round(milliseconds * 1000);
     const what = `,"requestId":"${state.requestId}","method":"${req.method}","route":${route},"status":${status},"us":${us}`;
     const traceId = deps.tracing?.traceId() ?? sentTraceId(req.headers);
     const trace = traceId === undefined ? '' : `,"trace_id":"${traceId}"`;
-    write(status < 500 ? 'info' : 'error', `${what}${callerOf(state, status)}${trace}${detailOf(state)}`);
+    write(failed ? 'error' : 'info', `${what}${callerOf(state, status)}${trace}${detailOf(state)}`);
   };
 }
 

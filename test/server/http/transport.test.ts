@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';
 import test from 'ava';
 import { type Caller, caller, form, startServer, wholeFile } from '#support/start-server';
+import { until } from '#support/until';
 
 const file = wholeFile();
 const domains = [
@@ -136,6 +137,14 @@ test('501 for a method that is none of HTTP, on every path', async (t) => {
       t.like(answer, { status: 501, body: { code: 501, message: 'the method is not known' } }, `${method} ${path}`);
     }
   }
+});
+
+test('a method that nobody knows is nothing that an operator has to look at', async (t) => {
+  await send('MKCALENDAR /v1/oauth2/token HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
+  const line = await until('the request is logged', () =>
+    server.log.find(({ method, status }) => method === 'MKCALENDAR' && status === 501),
+  );
+  t.is(line['level'], 'info');
 });
 
 test('a request smuggled behind a refused one is not answered', async (t) => {
