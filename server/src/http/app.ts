@@ -153,6 +153,7 @@ function guards(deps: AppDeps): (ctx: AppContext) => void {
   return (ctx) => {
     checkTransport(ctx);
     authenticate(ctx);
+    ctx.state.authenticateAgain = authenticate;
   };
 }
 

@@ -57,7 +57,12 @@ function readText(type: string, limitBytes: number): Middleware {
   const parse = parsed(type, limitBytes);
   return (ctx, next) => {
     checkType(ctx, type);
-    return Number(ctx.req.headers['content-length']) <= directly ? readShort(ctx).then(next) : parse(ctx, next);
+    // A client takes as long as it likes for a body, and what spoke for it may have ended meanwhile.
+    const goOn = () => {
+      ctx.state.authenticateAgain?.(ctx);
+      return next();
+    };
+    return Number(ctx.req.headers['content-length']) <= directly ? readShort(ctx).then(goOn) : parse(ctx, goOn);
   };
 }
 
