@@ -258,6 +258,7 @@ const methods = {
   membersOf: 'reads',
   formHolder: 'reads',
   endedNames: 'reads',
+  isRevoked: 'reads',
   domainNames: 'reads',
   signingKeys: 'reads',
   sealedKeys: 'reads',

@@ -1,5 +1,7 @@
 import type { PrincipalName } from '@signet/policy-engine/names';
+import { ForbiddenError } from '../errors.ts';
 import type { RecordingConditions } from '../model/certificate-store.ts';
+import type { StoreReader } from '../model/store.ts';
 import type { SnapshotAt } from '../snapshot/live-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { requireKnownIdentity } from './known-identity.ts';
@@ -41,4 +43,18 @@ export function decidedAgain(
       return decide(snapshot);
     },
   };
+}
+
+/**
+ * The same of who asks for a change over a connection, in the transaction that makes it: it waits for its turn, and what spoke for its author
+ * may have ended meanwhile. Throws `ForbiddenError` when the certificate was revoked, `UnauthenticatedError`.
+ */
+export async function requireAsker(
+  reader: Pick<StoreReader, 'isRevoked'>,
+  snapshot: Snapshot,
+  { principal, certificate }: Asker,
+): Promise<void> {
+  if (certificate === undefined) return;
+  if (await reader.isRevoked(certificate.serial)) throw new ForbiddenError('the certificate that asked was revoked');
+  requireKnownIdentity(principal, snapshot, certificate.issuedAt);
 }

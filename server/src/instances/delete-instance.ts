@@ -2,6 +2,7 @@ import { epochSeconds } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
+import { type Asker, requireAsker } from '../access/recording-conditions.ts';
 import { ForbiddenError, UnknownDomainError } from '../errors.ts';
 import type { InstanceKey } from '../model/instance-store.ts';
 import type { ChangeContext } from '../model/records.ts';
@@ -17,15 +18,18 @@ const action = authorityAction('delete');
  */
 export async function deleteInstance(
   deps: Pick<InstanceDeps, 'snapshot' | 'snapshotAt' | 'clock' | 'store' | 'onRevoked'>,
-  caller: PrincipalName,
+  asker: Asker,
   key: InstanceKey,
   context: ChangeContext,
 ): Promise<void> {
+  const { principal: caller } = asker;
   // Who has no right holds up nobody who writes.
   requireDelete(deps.snapshot(), caller, key, deps.clock.now());
   const revocation = { reason: 'cessation-of-operation', at: epochSeconds(deps.clock), by: caller } as const;
   await deps.store.change(context, async (transaction) => {
-    requireDelete(await deps.snapshotAt(transaction.source()), caller, key, deps.clock.now());
+    const snapshot = await deps.snapshotAt(transaction.source());
+    await requireAsker(transaction, snapshot, asker);
+    requireDelete(snapshot, caller, key, deps.clock.now());
     return transaction.removeInstance(key, revocation);
   });
   // Also where there was nothing to remove: the request may repeat one that a process of this server could not follow.

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '@signet/policy-engine/clock';
 import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
+import { type AskersCertificate, requireAsker } from '../access/recording-conditions.ts';
 import { ForbiddenError, NotFoundError, PreconditionFailedError, UnknownDomainError } from '../errors.ts';
 import type { DomainChange } from '../model/domain-change.ts';
 import type { AssertionCount, ChangeContext, DomainAttributes, Quotas } from '../model/records.ts';
@@ -44,6 +45,8 @@ export interface ManagementDeps {
 /** Who asks for a change, and how it is to be made. */
 export interface ChangeRequest {
   readonly caller: PrincipalName;
+  /** What speaks for the caller; absent: nobody asks over a connection. */
+  readonly certificate?: AskersCertificate;
   readonly context: ChangeContext;
   /** Entity tags of which the object must have one; `*`: it must exist. */
   readonly ifMatch?: readonly string[];
@@ -115,7 +118,7 @@ export async function changeDomain(
   // So that the transaction has little to catch up with.
   await deps.refresh();
   return changeAndFollow(deps, request, async (transaction): Promise<ChangeOutcome> => {
-    const current = await asOf(deps, transaction);
+    const current = await asAsked(deps, request, transaction);
     const { change, wasThere, warnings } = await paid(request, transaction, () =>
       plan(current, request, edit, transaction),
     );
@@ -131,7 +134,7 @@ function tryChange(deps: ManagementDeps, request: ChangeRequest, edit: DomainEdi
   return preview(deps, request, edit.domain, async () => {
     await deps.refresh();
     return await deps.store.view(async (reader) => {
-      const current = await asOf(deps, reader);
+      const current = await asAsked(deps, request, reader);
       const { change, warnings } = await paid(request, reader, () => plan(current, request, edit, reader));
       return await triedChange(change, reader.state(), warnings);
     });
@@ -182,13 +185,15 @@ async function followed({ changed }: Pick<ManagementDeps, 'changed'>): Promise<v
 
 /**
  * The same, with rights as they are in the transaction that makes the change, whichever server changed them last: they may have been taken
- * away while it waited for its turn.
+ * away while it waited for its turn. Throws when who asks, or its certificate, counts no more.
  */
-export async function asOf<Deps extends Pick<ManagementDeps, 'snapshot' | 'snapshotAt'>>(
-  deps: Deps,
-  reader: Pick<StoreReader, 'source'>,
-): Promise<Deps> {
+export async function asAsked(
+  deps: ManagementDeps,
+  { caller, certificate }: Pick<ChangeRequest, 'caller' | 'certificate'>,
+  reader: Pick<StoreReader, 'source' | 'isRevoked'>,
+): Promise<ManagementDeps> {
   const snapshot = await deps.snapshotAt(reader.source());
+  await requireAsker(reader, snapshot, { principal: caller, certificate });
   return { ...deps, snapshot: () => snapshot };
 }
 

@@ -5,7 +5,7 @@ import type { DomainContent } from '../model/records.ts';
 import type { StoreReader } from '../model/store.ts';
 import { diffInSteps } from '../store/diff-domains.ts';
 import {
-  asOf,
+  asAsked,
   type ChangeOutcome,
   type ChangeRequest,
   changeAndFollow,
@@ -31,7 +31,7 @@ export async function createDomain(
   requireOperator(deps, request, content.name);
   const change = await runInSlices(diffInSteps(undefined, content));
   const check = async (reader: StoreReader) => {
-    const current = await asOf(deps, reader);
+    const current = await asAsked(deps, request, reader);
     requireOperator(current, request, content.name);
     if ((await reader.attributes(content.name)) !== undefined)
       throw new ConflictError(`domain \`${content.name}\` exists already`);
@@ -58,7 +58,7 @@ export async function deleteDomain(
   name: DomainName,
 ): Promise<ChangeOutcome> {
   const check = async (reader: StoreReader) => {
-    const current = await asOf(deps, reader);
+    const current = await asAsked(deps, request, reader);
     const domain = await reader.attributes(name);
     if (domain === undefined) throw new UnknownDomainError(name);
     requireOperator(current, request, name);

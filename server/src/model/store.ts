@@ -114,6 +114,8 @@ export interface StoreReader {
   formHolder(name: DomainName): Promise<FormHolder | undefined>;
   /** Which of these names (a domain, or `domain.service`) were deleted, and not used again since. */
   endedNames(names: readonly string[]): Promise<readonly EndedName[]>;
+  /** Whether the certificate of this serial number was revoked. */
+  isRevoked(serial: string): Promise<boolean>;
 }
 
 /** One transaction. Nothing of it can be seen by others before it ends well. */

@@ -3,6 +3,7 @@ import { type PrincipalName, parseDomainName } from '@signet/policy-engine/names
 import { z } from 'zod';
 import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
+import { type Asker, requireAsker } from '../access/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError } from '../errors.ts';
 import { type RevocationReason, revocationReasons } from '../model/certificate-store.ts';
 import type { ChangeContext } from '../model/records.ts';
@@ -57,17 +58,18 @@ const resource = `${systemDomain}:ssh`;
  */
 export function revokeSsh(
   deps: RevokeSshDeps,
-  caller: PrincipalName,
+  asker: Asker,
   { selection, reason }: SshRevocation,
   context: ChangeContext,
 ): Promise<number> {
+  const { principal: caller } = asker;
   const at = epochSeconds(deps.clock);
   return deps.store.change(context, async (transaction) => {
+    const snapshot = await deps.snapshotAt(transaction.source());
+    await requireAsker(transaction, snapshot, asker);
     const found = await transaction.liveSshCertificates(selection, at);
     if (found.length === 0) throw new NotFoundError('there is no such SSH certificate in force');
-    if (!found.every(({ owner }) => owner === caller)) {
-      requireRevoke(await deps.snapshotAt(transaction.source()), caller, deps.clock.now());
-    }
+    if (!found.every(({ owner }) => owner === caller)) requireRevoke(snapshot, caller, deps.clock.now());
     for (const { serial } of found) await transaction.revokeCertificate(serial, { reason, at, by: caller });
     return found.length;
   });

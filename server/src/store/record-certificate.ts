@@ -7,7 +7,9 @@ import type { Schema } from './database-schema.ts';
 /** Records a certificate as issued and spends the token that asked for it. Throws `ForbiddenError`, before anything is changed that counts. */
 export async function recordCertificate(db: Kysely<Schema>, certificate: RecordedCertificate): Promise<void> {
   const { serial, fingerprint, presented, token, principal } = certificate;
-  if (presented !== undefined) await requireNotRevoked(db, presented);
+  if (presented !== undefined && (await isRevoked(db, presented))) {
+    throw new ForbiddenError('the certificate that asked was revoked');
+  }
   if (token !== undefined) await spendToken(db, token, { serial, principal });
   const { numUpdatedRows } = await db
     .updateTable('certificates')
@@ -18,10 +20,9 @@ export async function recordCertificate(db: Kysely<Schema>, certificate: Recorde
   if (numUpdatedRows !== 1n) throw new ForbiddenError('the certificate was revoked while it was made');
 }
 
-async function requireNotRevoked(db: Kysely<Schema>, serial: string): Promise<void> {
-  const revoked = db.selectFrom('certificates').select('serial').where('serial', '=', serial);
-  if ((await revoked.where('revoked_at', 'is not', null).executeTakeFirst()) === undefined) return;
-  throw new ForbiddenError('the certificate that asked was revoked');
+export async function isRevoked(db: Kysely<Schema>, serial: string): Promise<boolean> {
+  const certificate = db.selectFrom('certificates').select('serial').where('serial', '=', serial);
+  return (await certificate.where('revoked_at', 'is not', null).executeTakeFirst()) !== undefined;
 }
 
 /** Logins share the table of tokens that count once: there the certificate that a token gave stands in the place of an instance. */

@@ -40,6 +40,7 @@ import { readAttributes, readCounts, readDomains, readList, readListNames } from
 import { readEntries, readMemberPage } from './read-members.ts';
 import { readPolicies } from './read-policies.ts';
 import { readServices, servicesOf } from './read-services.ts';
+import { isRevoked } from './record-certificate.ts';
 import { chunks } from './row-values.ts';
 
 const valuesAStatement = 500;
@@ -224,6 +225,10 @@ export class KyselyStoreReader implements StoreReader {
   #counted<Row>(rows: readonly Row[]): readonly Row[] {
     this.#rows += rows.length;
     return rows;
+  }
+
+  isRevoked(serial: string): Promise<boolean> {
+    return isRevoked(this.#db, serial);
   }
 }
 

@@ -39,7 +39,8 @@ async function attempt(caller: string, { later = snapshot, domain = 'media', ins
     service: parseServiceName('player'),
     instanceId: parsePathElement(instanceId),
   };
-  const error = await deleteInstance(deps as never, parsePrincipalName(caller), key, {} as never).then(
+  const asker = { principal: parsePrincipalName(caller) };
+  const error = await deleteInstance(deps as never, asker, key, {} as never).then(
     () => undefined,
     (thrown: unknown) => thrown,
   );

@@ -282,7 +282,8 @@ const deletions: readonly (readonly [
 for (const [caller, key, later, expected] of deletions) {
   test(`a deletion by ${caller} of ${Object.values(key).join()}, ${JSON.stringify(later)}`, async (t) => {
     const { deps, done } = instanceDeps({ snapshot: snapshotOf(), later: later && snapshotOf(later) });
-    const work = deleteInstance(deps, parsePrincipalName(caller), { ...instanceKey, ...key }, { actor: caller });
+    const asker = { principal: parsePrincipalName(caller) };
+    const work = deleteInstance(deps, asker, { ...instanceKey, ...key }, { actor: caller });
     const result = await resultOf(work);
     t.deepEqual([...done, result], [...expected]);
   });

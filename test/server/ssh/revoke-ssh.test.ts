@@ -69,9 +69,9 @@ async function outcome({ caller, owners, system = operators }: Ask): Promise<str
     clock: { now: () => 1_000_000 },
   };
   const revocation = { selection: { by: 'keyId', keyId: 'user:a.b' }, reason: 'unspecified' } as const;
-  const name = parsePrincipalName(caller);
+  const asker = { principal: parsePrincipalName(caller) };
   try {
-    const count = await revokeSsh(deps as never, name, revocation, { actor: caller } as never);
+    const count = await revokeSsh(deps as never, asker, revocation, { actor: caller } as never);
     return `${count} of ${taken.length}`;
   } catch (error) {
     if (error instanceof NotFoundError || error instanceof ForbiddenError) return error.message;

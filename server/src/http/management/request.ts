@@ -56,6 +56,7 @@ export function changeRequestOf(ctx: RouteContext): ChangeRequest {
       ...(reason !== undefined && { reason: parseReason(reason) }),
       ...(certificate !== undefined && { certificateSerial: certificate.serial }),
     },
+    ...(certificate !== undefined && { certificate }),
     ...(ifMatch !== undefined && { ifMatch }),
     signal: signalOf(ctx),
     onRead: (rows) => lookedAt(ctx, 'row', rows),

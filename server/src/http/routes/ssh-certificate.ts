@@ -56,7 +56,7 @@ export function sshRevokeRoute({ issue, store }: SshRouteDeps): RouterMiddleware
     const { requestId, certificate } = ctx.state;
     const serial = certificate && { certificateSerial: certificate.serial };
     const context = { actor, requestId, reason: revocation.reason, ...serial };
-    const revoked = await revokeSsh({ ...issue, store }, actor, revocation, context);
+    const revoked = await revokeSsh({ ...issue, store }, { principal: actor, certificate }, revocation, context);
     answerJson(ctx, JSON.stringify({ revoked }));
   };
 }

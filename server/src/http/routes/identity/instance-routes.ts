@@ -30,7 +30,8 @@ export function deleteInstanceRoute(deps: IdentityRouteDeps): RouterMiddleware<R
     const { name: actor } = requireIdentity(ctx);
     const { certificate, requestId } = ctx.state;
     const serial = certificate && { certificateSerial: certificate.serial };
-    await deleteInstance(deps.instances, actor, instanceKeyOf(ctx), { actor, requestId, ...serial });
+    const asker = { principal: actor, certificate };
+    await deleteInstance(deps.instances, asker, instanceKeyOf(ctx), { actor, requestId, ...serial });
     ctx.status = 204;
   };
 }
