@@ -1,8 +1,8 @@
-import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
+import { chmodSync, lstatSync, readFileSync, unlinkSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
-import { TLSSocket } from 'node:tls';
-import { gracefulServer } from '@signet/policy-engine/http';
+import type { Clock } from '@signet/policy-engine/clock';
+import { gracefulServer, nodeRequests } from '@signet/policy-engine/http';
 import type { ServerConfig } from '../config/config.ts';
 import type { MetricsListener } from '../config/metrics-listener.ts';
 import type { Logger } from '../logger.ts';
@@ -22,6 +22,8 @@ interface MetricsServerDeps {
   readonly config: Pick<ServerConfig, 'tls' | 'timeouts' | 'limits'>;
   readonly logger: Logger;
   readonly read: ReadMetrics;
+  /** Default: the machine's. */
+  readonly clock?: Clock | undefined;
 }
 
 interface MetricsServer {
@@ -50,11 +52,16 @@ export async function startMetricsServer(deps: MetricsServerDeps, at: MetricsLis
   server.maxConnections = scrapersAtOnce;
   const graceful = gracefulServer(server);
   slowConnections(deps).watch(server);
-  server.on('request', (request, response) => void answer(deps, request, response));
+  const trust = isPlain ? undefined : openTrust(deps);
+  const mayRead = trust?.mayRead ?? (() => true);
+  server.on('request', (request, response) => void answer(deps, mayRead, request, response));
   const url = await listenAt(server, at, isPlain);
   server.on('error', (error) => failures.count(`metrics accept: ${'code' in error ? String(error.code) : 'unknown'}`));
   const files = [config.tls.certificate, config.tls.key, config.tls.clientCa];
-  const reload = () => reloadTls(server as Parameters<typeof reloadTls>[0], config.tls, '');
+  const reload = () => {
+    reloadTls(server as Parameters<typeof reloadTls>[0], config.tls, '');
+    trust?.reload();
+  };
   const watch = isPlain ? undefined : watchTlsFiles({ files, reload, logger });
   return {
     url,
@@ -107,8 +114,29 @@ async function removeStaleSocket(path: string): Promise<void> {
   if (isStale) unlinkSync(path);
 }
 
-async function answer(deps: MetricsServerDeps, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const refusal = refusalOf(request);
+/** Whether the sender of a request has a certificate that counts now. */
+type MayRead = (request: IncomingMessage) => boolean;
+
+/** A connection outlives its certificate, and the authorities that a handshake was verified against: both are looked at on each request. */
+function openTrust({ config, clock }: MetricsServerDeps): { readonly mayRead: MayRead; reload(): void } {
+  const read = () => readFileSync(config.tls.clientCa, 'utf8');
+  let authorities = read();
+  const requests = nodeRequests({ authorities: () => authorities, ...(clock !== undefined && { clock }) });
+  return {
+    mayRead: (request) => requests(request).peer.certificate !== undefined,
+    reload() {
+      authorities = read();
+    },
+  };
+}
+
+async function answer(
+  deps: MetricsServerDeps,
+  mayRead: MayRead,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const refusal = mayRead(request) ? refusalOf(request) : withoutCertificate;
   if (refusal !== undefined) return refuse(response, refusal);
   try {
     const { contentType, text } = await deps.read(formatOf(request.headers.accept));
@@ -126,9 +154,9 @@ async function answer(deps: MetricsServerDeps, request: IncomingMessage, respons
 
 type Refusal = readonly [status: number, message: string];
 
-function refusalOf({ socket, method, url, headers }: IncomingMessage): Refusal | undefined {
-  if (socket instanceof TLSSocket && !socket.authorized)
-    return [401, 'a client certificate of this system is required'];
+const withoutCertificate: Refusal = [401, 'a client certificate of this system is required'];
+
+function refusalOf({ method, url, headers }: IncomingMessage): Refusal | undefined {
   if (url?.split('?')[0] !== '/metrics') return [404, 'there is nothing at this path, use /metrics'];
   if (method !== 'GET' && method !== 'HEAD') return [405, 'the method is not allowed at this path'];
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;

@@ -1,16 +1,21 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, lstatSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { existsSync, lstatSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { request as plainRequest } from 'node:http';
-import { request as tlsRequest } from 'node:https';
+import { type Agent, request as tlsRequest } from 'node:https';
 import { join } from 'node:path';
+import { systemClock } from '@signet/policy-engine/clock';
 import { loadConfig } from '@signet/server/config/config';
 import { ConfigError } from '@signet/server/config/config-error';
 import { formatOf, isLoopback, startMetricsServer } from '@signet/server/http/metrics-server';
 import { createLogger } from '@signet/server/logger';
 import test from 'ava';
+import { FakeClock } from '#support/clock';
+import { createPki } from '#support/pki';
 import { missingPrometheus, promtool, promtoolFile } from '#support/promtool';
 import { metricNames, seriesIn } from '#support/scrape';
-import { caller, form, startServer, wholeFile } from '#support/start-server';
+import { type CallerOptions, caller, form, startServer, wholeFile } from '#support/start-server';
+import { until } from '#support/until';
 
 const file = wholeFile();
 const domains = [{ name: 'media', services: { player: {} }, roles: { reader: ['media.player'] } }];
@@ -205,6 +210,46 @@ test('elsewhere than on the loopback interface: TLS for those who have a certifi
   t.is(await ask({ cert: player.certificate, key: player.key }), 200);
   await t.throwsAsync(fetch(`http://127.0.0.1:${port}/metrics`), undefined, 'no plain HTTP');
 });
+
+test('over TLS a kept connection ends with its certificate, and with the authority of it', async (t) => {
+  const clock = new FakeClock(systemClock.now());
+  const { folder, pki } = await startServer(t, { domains });
+  const deps = {
+    config: loadConfig(join(folder, 'signet.yaml')),
+    logger: createLogger('silent'),
+    read: async () => ({ contentType: 'text/plain', text: '' }),
+    clock,
+  };
+  const metrics = await startMetricsServer(deps, { kind: 'port', host: '0.0.0.0', port: 0 });
+  t.teardown(() => metrics.close());
+  const { port } = new URL(metrics.url);
+  const as = (who: CallerOptions) => {
+    const { agent } = caller(t, { baseUrl: `https://127.0.0.1:${port}/`, pki }, who);
+    return () => statusOver(agent, port);
+  };
+  const short = await pki.identity('media.player', 1);
+  const [own, other] = [as(short), as(await pki.identity('media.player'))];
+  t.deepEqual([await own(), await other()], [200, 200]);
+  clock.set(new X509Certificate(short.certificate).validToDate.getTime() + 1);
+  t.deepEqual([await own(), await other()], [401, 200]);
+  const file = join(folder, 'bundle.pem');
+  writeFileSync(`${file}.new`, (await createPki()).bundle);
+  renameSync(`${file}.new`, file);
+  t.true(await until('the authority is withdrawn', async () => (await other()) === 401));
+});
+
+/** The status of one more request over the connection of an agent. */
+function statusOver(agent: Agent, port: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port, path: '/metrics', agent };
+    tlsRequest(options, (answer) => {
+      answer.resume();
+      answer.on('end', () => resolve(answer.statusCode));
+    })
+      .on('error', reject)
+      .end();
+  });
+}
 
 test('names and addresses of the loopback interface', (t) => {
   const loopback = ['localhost', '127.0.0.1', '127.9.8.7', '::1'];
