@@ -197,7 +197,7 @@ test('SSH certificates are revoked with the certificate that asked for them', as
   t.true(await world.store.change({ actor: 'x' }, (change) => change.revokeCertificate(serial, revocation)));
   const ssh = [sshSerial(certificateIn(login.body))];
   const [record] = await world.store.audit({ subject: serial, limit: 1 });
-  t.deepEqual(JSON.parse(record?.after ?? ''), { at: revocation.at, reason: 'key-compromise', ssh });
+  t.deepEqual(JSON.parse(record?.after ?? ''), { at: revocation.at, reason: 'key-compromise', asked: ssh });
   t.like(await world.store.certificates.revocationsAfter(revoked.length, 0), [{ serial }, { serial: ssh[0] }]);
 });
 

@@ -17,7 +17,10 @@ export interface CertificateRow {
   readonly instanceId?: PathElement | undefined;
   /** For a service's certificate: the registered key that vouched for it, with which it ends. */
   readonly vouchedKey?: KeyId | undefined;
-  /** For an SSH certificate: the serial number of the X.509 certificate that asked for it, with which it ends. */
+  /**
+   * For an SSH certificate, and for a role certificate of a person: the serial number of the X.509 certificate that asked for it, with which
+   * it ends.
+   */
   readonly askingSerial?: string | undefined;
   readonly notBefore: number;
   readonly notAfter: number;

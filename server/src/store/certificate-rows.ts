@@ -133,7 +133,7 @@ export function whereInstance<Query extends InstanceFilter<Query>>(
     .where('instance_id', '=', key.instance_id);
 }
 
-/** A certificate that was revoked, and the SSH certificates that were revoked with it. */
+/** A certificate that was revoked, and those that were revoked with it. */
 interface RevokedRow extends Pick<CertificatesTable, 'kind' | 'subject' | 'holder' | 'not_after'> {
   readonly asked: readonly string[];
 }
@@ -153,7 +153,7 @@ export async function revokeOne(
   return row && { ...row, asked: await revokeRows(db, [serial], revocation) };
 }
 
-/** The SSH certificates in force that these certificates asked for, without those that are among them. */
+/** The certificates in force that these asked for and that end with them, without those that are among them. */
 async function askedFor(db: Kysely<Schema>, serials: readonly string[], at: number): Promise<readonly string[]> {
   const found: string[] = [];
   for (const part of chunks(serials, 500)) {
@@ -171,7 +171,7 @@ async function askedFor(db: Kysely<Schema>, serials: readonly string[], at: numb
 }
 
 /**
- * Takes certificates back, and the SSH certificates in force that they asked for; each gets the next place in the order of revocations.
+ * Takes certificates back, and those in force that they asked for and that end with them; each gets the next place in the order of revocations.
  * Answers the serial numbers of the latter.
  */
 export async function revokeRows(

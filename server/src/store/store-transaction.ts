@@ -164,7 +164,7 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     const after = JSON.stringify({
       at: revocation.at,
       reason: revocation.reason,
-      ...(asked.length > 0 && { ssh: asked }),
+      ...(asked.length > 0 && { asked }),
     });
     await this.#audit({ action: 'revoke-certificate', subject: serial, before, after });
     return true;

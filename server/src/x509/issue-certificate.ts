@@ -33,6 +33,8 @@ export interface CertificateOrder {
   readonly provider?: PrincipalName | undefined;
   readonly instanceId?: PathElement | undefined;
   readonly vouchedKey?: KeyId | undefined;
+  /** Of the certificate with which it is revoked. */
+  readonly askingSerial?: string | undefined;
 }
 
 /** A certificate that was signed and checked. Its row says `intended` until the caller confirms it. */
@@ -72,8 +74,8 @@ export async function signOrder(deps: IssueDeps, order: CertificateOrder): Promi
   if (fault !== undefined) throw new InvalidRequestError(fault);
   const serialOctets = serialFrom(deps.clock.now() / 1000, deps.randomBytes(serialRandomOctets));
   const serial = serialOctets.toString('hex');
-  const { holder, provider, instanceId, vouchedKey } = order;
-  const whose = { subject: commonName, holder, provider, instanceId, vouchedKey };
+  const { holder, provider, instanceId, vouchedKey, askingSerial } = order;
+  const whose = { subject: commonName, holder, provider, instanceId, vouchedKey, askingSerial };
   await deps.certificates.intend({ ...whose, serial, issuer: issuer.id, kind, notBefore, notAfter }, now);
 
   const der = signCertificate(buildTbsCertificate(profile, order.subjectKey, issuer, serialOctets), issuer);

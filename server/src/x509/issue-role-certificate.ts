@@ -11,7 +11,7 @@ import {
 import { type AskersCertificate, type DecideAgainDeps, decidedAgain } from '../access/recording-conditions.ts';
 import { InvalidRequestError, NoGrantedRolesError, UnknownDomainError } from '../errors.ts';
 import { addressOctets } from '../ip-address.ts';
-import type { CertificateStore } from '../model/certificate-store.ts';
+import type { CertificateRecord, CertificateStore } from '../model/certificate-store.ts';
 import { grantedAmong } from '../roles/granted-roles.ts';
 import type { RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { type CertificateRequest, parseCertificateRequest } from './csr.ts';
@@ -80,15 +80,15 @@ function holderOf(
   };
 }
 
-/** INVARIANT: what a person gets ends with the certificate that an operator or a login gave to that person. */
-async function personLimitOf(
-  { certificates, clock }: Pick<RoleCertificateDeps, 'certificates' | 'clock'>,
+/** INVARIANT: what a person gets ends, and is revoked, with the certificate that an operator or a login gave to that person. */
+async function personsCertificate(
+  { certificates }: Pick<RoleCertificateDeps, 'certificates'>,
   principal: PrincipalName,
   { presented }: RoleCertificateInput,
-): Promise<number | undefined> {
+): Promise<CertificateRecord | undefined> {
   if (presented === undefined || splitPrincipal(principal)?.domain !== 'user') return undefined;
   const row = await certificates.find(presented.serial);
-  return row?.kind === 'user' ? Math.max(1, row.notAfter - epochSeconds(clock)) : undefined;
+  return row?.kind === 'user' ? row : undefined;
 }
 
 /**
@@ -106,7 +106,8 @@ export async function issueRoleCertificate(
   const subject = { domain: asked.domain, role: asked.name, principal };
   const names = grantRoleNames(request, subject, deps.rules, holderOf(deps, principal, input));
   const { role, domainLimit } = heldRole(deps, deps.snapshot(), principal, asked);
-  const personLimit = await personLimitOf(deps, principal, input);
+  const person = await personsCertificate(deps, principal, input);
+  const personLimit = person && Math.max(1, person.notAfter - epochSeconds(deps.clock));
   const signed = await signOrder(deps, {
     kind: 'role',
     names,
@@ -116,6 +117,7 @@ export async function issueRoleCertificate(
     defaultSeconds: deps.limits.roleDefaultSeconds,
     maxSeconds: [deps.limits.roleMaxSeconds, domainLimit, role.certExpirySeconds, personLimit],
     holder: principal,
+    askingSerial: person?.serial,
   });
   const conditions = decidedAgain(deps, { principal, certificate: input.presented }, (snapshot) =>
     heldRole(deps, snapshot, principal, asked),

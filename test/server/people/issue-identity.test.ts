@@ -108,11 +108,14 @@ test('an operator has a certificate made for a person, who calls with it; the au
   const role = await anna('/rolecert', json({ csr: requestPem(pair, { commonNames: ['media:role.reader'] }) }));
   const roleEnd = new X509Certificate(String(field(role.body, 'x509Certificate'))).validToDate.getTime();
   t.true(roleEnd <= leaf.validToDate.getTime());
+  const asReader = caller(file, world, { certificate: String(field(role.body, 'x509Certificate')), key: keyPem(pair) });
+  t.is((await asReader('/access/domain/media/principal/user.anna')).status, 200);
 
   const revocation = { reason: 'key-compromise', at: epochSeconds(systemClock), by: 'test' } as const;
   await world.store.change({ actor: 'test' }, (change) => change.revokeCertificate(serial, revocation));
   await world.running.refresh();
   t.is((await anna('/access/domain/media/principal/user.anna')).status, 401);
+  t.is((await asReader('/access/domain/media/principal/user.anna')).status, 401);
   const crl = await caller(file, world, operator)('/crl?format=pem');
   t.is(crl.status, 200);
 });
