@@ -42,6 +42,7 @@ interface Held {
   readonly type?: string;
   /** A principal token. */
   readonly token?: string;
+  readonly isChunked?: boolean;
   readonly body: string;
 }
 
@@ -50,7 +51,7 @@ async function hold(
   t: ExecutionContext,
   { baseUrl, pki }: Pick<TestServer, 'baseUrl' | 'pki'>,
   { certificate: cert, key }: CallerOptions,
-  { target, method = 'POST', type = 'application/json', token, body }: Held,
+  { target, method = 'POST', type = 'application/json', token, isChunked, body }: Held,
   meanwhile: () => void | Promise<void>,
 ): Promise<{ readonly status: number; readonly text: string }> {
   const { hostname: host, port, pathname } = new URL(baseUrl);
@@ -58,14 +59,15 @@ async function hold(
   t.teardown(() => socket.destroy());
   await once(socket, 'secureConnect');
   const path = target.startsWith('^') ? target.slice(1) : pathname + target;
-  const fields = `Host: localhost\r\nContent-Type: ${type}\r\nContent-Length: ${Buffer.byteLength(body)}`;
+  const length = isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length}`;
+  const fields = `Host: localhost\r\nContent-Type: ${type}\r\n${length}`;
   const credential = token === undefined ? '' : `\r\nAthenz-Principal-Auth: ${token}`;
   const ends = 'Expect: 100-continue\r\nConnection: close';
   socket.write(`${method} ${path} HTTP/1.1\r\n${fields}${credential}\r\n${ends}\r\n\r\n`);
   const [proceed] = await once(socket, 'data');
   t.is(String(proceed), 'HTTP/1.1 100 Continue\r\n\r\n');
   await meanwhile();
-  socket.write(body);
+  socket.write(isChunked ? `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body);
   let text = '';
   for await (const chunk of socket) text += String(chunk);
   return { status: Number(text.split(' ')[1]), text };
@@ -79,6 +81,7 @@ const accessToken = {
 
 const operations: Readonly<Record<string, (t: ExecutionContext) => Promise<Held> | Held>> = {
   'an access token': () => accessToken,
+  'an access token for a body in chunks': () => ({ ...accessToken, isChunked: true }),
   'many access checks': () => ({
     target: '/access-checks',
     body: JSON.stringify({ questions: [{ action: 'read', resource: 'catalog:movie' }] }),
