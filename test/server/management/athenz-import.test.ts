@@ -602,7 +602,7 @@ test('what means something else in Athenz is said', (t) => {
     clone((data) => Object.assign(data.policies.contents.policies[1]?.assertions[1] ?? {}, change));
   t.regex(
     said(rule({ action: 'assume_role', resource: 'others:role.x' })),
-    /DENY assertions for `assume_role` deny here.* \(1\): watching/,
+    /DENY assertions for `assume_role` give no role here and remove none.* \(1\): watching/,
   );
   t.regex(
     said(rule({ action: 'assume_role', effect: 'ALLOW' })),

@@ -241,6 +241,17 @@ const cases: readonly Case[] = [
     expect: [],
   },
   {
+    note: 'a trusted domain whose DENY stands beside the ALLOW of another role',
+    domains: {
+      catalog: { roles: { viewer: { trust: 'partner' } } },
+      partner: {
+        roles: { staff: ['media.player'], guests: ['media.player'] },
+        rules: ['allow assume_role catalog:role.viewer staff', 'deny assume_role catalog:role.viewer guests'],
+      },
+    },
+    expect: ['viewer'],
+  },
+  {
     note: 'a trusted domain whose rule is about another action',
     domains: {
       catalog: { roles: { viewer: { trust: 'partner' } } },

@@ -146,7 +146,7 @@ function reportMeaning({ findings, domain }: Rules, name: string, assertion: Ath
   if (!isAssumeRole(assertion.action)) return;
   if (assertion.effect === 'DENY') {
     findings.notice(
-      "DENY assertions for `assume_role` deny here, and Athenz's access checks take them for ALLOW",
+      "DENY assertions for `assume_role` give no role here and remove none, and Athenz's access checks take them for ALLOW",
       name,
     );
   }
