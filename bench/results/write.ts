@@ -10,7 +10,7 @@ import { type RunData, readRunData } from '../measure/run-data.ts';
 import { percentile, type Spread } from '../measure/statistics.ts';
 import { type Chapter, chapters } from './chapters.ts';
 
-export const reportUsage = 'usage: npm run bench -- report RUN.json... [--tables REPORT.md]';
+export const reportUsage = 'usage: npm run bench -- report RUN.json... [--about TEXT.md] [--tables REPORT.md]';
 
 /** A figure in all runs. */
 interface Row extends Omit<Figure, 'value'> {
@@ -21,14 +21,14 @@ const home = fileURLToPath(new URL('..', import.meta.url));
 const pictures = join(home, 'pictures');
 
 /**
- * Writes RESULTS.md and its pictures from what `--data` wrote in several runs, and puts the tables behind that `--out` wrote. Throws for a
- * figure that no chapter has.
+ * Writes RESULTS.md and its pictures from what `--data` wrote in several runs: first a picture for each chapter and what it means, then all aims and the
+ * tables, at last those that `--out` wrote. `--about` is a file with what a reader has to know of the runs. Throws for a figure that no chapter has.
  */
 export function writeReport(args: readonly string[]): void {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { tables: { type: 'string' } },
+    options: { about: { type: 'string' }, tables: { type: 'string' } },
   });
   if (positionals.length === 0) throw new Error(reportUsage);
   const runs = positionals.map(readRunData);
@@ -38,8 +38,16 @@ export function writeReport(args: readonly string[]): void {
   if (lost.length > 0) throw new Error(`no chapter has ${lost.map(({ id }) => id).join(', ')}`);
   const filled = pages.filter((page) => page.rows.length > 0);
   draw(filled.flatMap(({ chapter, rows: own }) => picturesOf(chapter, own)));
-  const tables = values.tables === undefined ? [] : ['## Tables', nestTables(readFileSync(values.tables, 'utf8'))];
-  const blocks = [...introduction(runs), overview(rows), ...filled.map(page), ...tables];
+  const about = values.about === undefined ? [] : [readFileSync(values.about, 'utf8').trim()];
+  const tables = values.tables === undefined ? [] : ['## Reports', nestTables(readFileSync(values.tables, 'utf8'))];
+  const blocks = [
+    ...introduction(runs, about),
+    ...filled.map(meaning),
+    overview(rows),
+    '## Figures of the runs',
+    ...filled.map(tableOf),
+    ...tables,
+  ];
   writeFileSync(join(home, 'RESULTS.md'), `${blocks.join('\n\n')}\n`);
 }
 
@@ -55,11 +63,13 @@ function isOf({ id }: Row, { figures }: Chapter): boolean {
   return figures.some((beginning) => id.startsWith(beginning));
 }
 
-function introduction(runs: readonly RunData[]): string[] {
+function introduction(runs: readonly RunData[], about: readonly string[]): string[] {
   const machines = [...new Set(runs.map(({ machine }) => machine))];
   return [
     '# Results',
     `Machine: ${machines.join('; ')}. ${runs.length === 1 ? 'One run' : `${runs.length} runs`}, in each of which every figure is measured in interleaved rounds beside its peer; how each comes about is in [README.md](README.md). Written by \`npm run bench -- report\`.`,
+    ...about,
+    'First what each figure means, with a picture; then [all aims](#all-aims) and the [figures](#figures-of-the-runs) in tables.',
     'A dot is the median of one run, its line reaches from the lowest to the highest round, and the dashed line is the aim. Green reaches it, red does not, blue has none.',
   ];
 }
@@ -75,8 +85,17 @@ function overview(rows: readonly Row[]): string {
   return `## All aims\n\n${markdownTable(['figure', 'aim', 'runs', 'reached'], cells)}`;
 }
 
-function page({ chapter, rows }: { readonly chapter: Chapter; readonly rows: readonly Row[] }): string {
+interface Page {
+  readonly chapter: Chapter;
+  readonly rows: readonly Row[];
+}
+
+function meaning({ chapter, rows }: Page): string {
   const images = picturesOf(chapter, rows).map(({ name, title }) => `![${title}](pictures/${name}.svg)`);
+  return [`## ${chapter.title}`, chapter.meaning, ...images].join('\n\n');
+}
+
+function tableOf({ chapter, rows }: Page): string {
   const cells = rows.map((row) => [row.title, ...row.runs.map(formatSpread), aimText(row)]);
   const most = Math.max(...rows.map(({ runs }) => runs.length));
   const head = ['figure', ...Array.from({ length: most }, (_, run) => `run ${run + 1}`), 'aim'];
@@ -85,7 +104,7 @@ function page({ chapter, rows }: { readonly chapter: Chapter; readonly rows: rea
     ...Array(head.length - row.length).fill('–'),
     row.at(-1) ?? '',
   ]);
-  return [`## ${chapter.title}`, chapter.meaning, ...images, markdownTable(head, filled)].join('\n\n');
+  return `### ${chapter.title}: figures\n\n${markdownTable(head, filled)}`;
 }
 
 /** One picture for each unit: what has another unit needs an axis of its own. */
