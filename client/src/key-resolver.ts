@@ -21,39 +21,112 @@ const longestAgeMs = 3_600_000;
 /** Unknown key ids, which anybody can make up, cause one request in this time, in milliseconds. */
 const quietMs = 30_000;
 
+/** How long a server that did not answer is left alone at first; each failure doubles it, up to `quietMs`. */
+const firstPauseMs = 1000;
+
+/** Why the last attempt to get keys failed, and when; attempts before it, failed one after the other, made its pause long. */
+interface Failure {
+  readonly error: unknown;
+  readonly at: number;
+  readonly pauseMs: number;
+}
+
 /**
  * A key source for `jose`: keeps the published token keys as long as the server allows and asks again for a `kid` that it
  * does not know, at most every 30 seconds. Only keys for tokens, only the algorithm of the key. A key set that has none in common with the
- * one before is not taken: a new client takes it. Throws `unknown-key`.
+ * one before is not taken: a new client takes it. While the server cannot be asked, the keys of its last answer count for an hour, and
+ * nobody waits for the next attempt. Throws `unknown-key`, and why the server cannot be asked.
  */
-export function createKeyResolver({ fetchKeys, clock }: KeyResolverDeps): KeyResolver {
-  const flights = new SharedFlights<void>();
-  let last: PublishedKeys | undefined;
-  let keys: ReadonlyMap<string, Jwk> = new Map();
-  let askedAt = Number.NEGATIVE_INFINITY;
-  let freshUntil = Number.NEGATIVE_INFINITY;
-  let isReplaced = false;
-
-  async function ask(signal: AbortSignal): Promise<void> {
-    askedAt = clock.now();
-    const published = await fetchKeys(signal);
-    freshUntil = clock.now() + ageOf(published);
-    isReplaced = last !== undefined && last.keys.length > 0 && !sharesKey(last, published);
-    if (isReplaced) return;
-    last = published;
-    keys = new Map(decodeJwkList(published).keys.flatMap((key) => (key.purpose === 'bundle' ? [] : [[key.kid, key]])));
-  }
-
+export function createKeyResolver(deps: KeyResolverDeps): KeyResolver {
+  const known = new KnownKeys(deps);
   return async ({ kid, alg }) => {
     if (kid === undefined) throw new SignetClientError('unknown-key', 'the token names no key');
-    const now = clock.now();
-    const isMissing = !keys.has(kid) && now - askedAt >= quietMs;
-    // Before it was asked: the clock was set back.
-    if (now >= freshUntil || now < askedAt || isMissing) await flights.run('keys', ask);
-    const jwk = keys.get(kid);
-    if (jwk === undefined || jwk.alg !== alg) throw unknownKey(isReplaced);
+    const jwk = await known.find(kid);
+    if (jwk?.alg !== alg) throw unknownKey(known.isReplaced);
     return createPublicKey({ key: { ...jwk }, format: 'jwk' });
   };
+}
+
+class KnownKeys {
+  readonly #deps: KeyResolverDeps;
+  readonly #flights = new SharedFlights<void>();
+  #last: PublishedKeys | undefined;
+  #keys: ReadonlyMap<string, Jwk> = new Map();
+  #isReplaced = false;
+  #failure: Failure | undefined;
+  #isAsking = false;
+  /** When an attempt began or ended the last time. */
+  #askedAt = Number.NEGATIVE_INFINITY;
+  #takenAt = Number.NEGATIVE_INFINITY;
+  #freshUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: KeyResolverDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether the server published keys of which none was known before. */
+  get isReplaced(): boolean {
+    return this.#isReplaced;
+  }
+
+  /** Throws why the server cannot be asked for a key that is not known. */
+  async find(kid: string): Promise<Jwk | undefined> {
+    const now = this.#deps.clock.now();
+    // Before it was asked: the clock was set back.
+    if (now >= this.#freshUntil || now < this.#askedAt) await this.#renew(now);
+    else if (!this.#keys.has(kid) && now - this.#askedAt >= quietMs) await this.#ask();
+    const jwk = this.#keys.get(kid);
+    if (jwk === undefined && this.#failure !== undefined) throw this.#failure.error;
+    return jwk;
+  }
+
+  /** Asks; a server that did not answer the last time after a pause, and behind the back of whoever may use what is held. */
+  async #renew(now: number): Promise<void> {
+    const failure = this.#failure;
+    const isPausing = failure !== undefined && Math.abs(now - failure.at) < failure.pauseMs;
+    const isUsable = Math.abs(now - this.#takenAt) < longestAgeMs;
+    if (failure !== undefined && isUsable) {
+      if (!isPausing && !this.#isAsking) this.#ask().catch(() => undefined);
+      return;
+    }
+    if (isPausing) throw failure.error;
+    try {
+      await this.#ask();
+    } catch (error) {
+      if (!isUsable) throw error;
+    }
+  }
+
+  #ask(): Promise<void> {
+    return this.#flights.run('keys', (signal) => this.#fetch(signal));
+  }
+
+  async #fetch(signal: AbortSignal): Promise<void> {
+    const { fetchKeys, clock } = this.#deps;
+    this.#askedAt = clock.now();
+    this.#isAsking = true;
+    try {
+      this.#take(await fetchKeys(signal), clock.now());
+      this.#failure = undefined;
+    } catch (error) {
+      const pauseMs = Math.min(quietMs, this.#failure === undefined ? firstPauseMs : this.#failure.pauseMs * 2);
+      this.#failure = { error, at: clock.now(), pauseMs };
+      throw error;
+    } finally {
+      this.#askedAt = clock.now();
+      this.#isAsking = false;
+    }
+  }
+
+  #take(published: PublishedKeys, now: number): void {
+    this.#freshUntil = now + ageOf(published);
+    this.#isReplaced = this.#last !== undefined && this.#last.keys.length > 0 && !sharesKey(this.#last, published);
+    if (this.#isReplaced) return;
+    this.#last = published;
+    this.#takenAt = now;
+    const { keys } = decodeJwkList(published);
+    this.#keys = new Map(keys.flatMap((key) => (key.purpose === 'bundle' ? [] : [[key.kid, key]])));
+  }
 }
 
 function ageOf({ maxAgeSeconds }: PublishedKeys): number {
