@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import type { Clock } from '@signet/policy-engine/clock';
 import { type PrincipalName, parsePrincipalName, servicePrincipal } from '@signet/policy-engine/names';
 import type { DecideAgainDeps } from './access/recording-conditions.ts';
+import { boundedFetch } from './bounded-fetch.ts';
 import { addressList } from './budgets/client-addresses.ts';
 import { loginParts } from './compose-people.ts';
 import type { ServerConfig } from './config/config.ts';
@@ -248,8 +249,10 @@ async function findProviders(
   const { trimsJoinTokens } = config.profile;
   const join = joinTokenProvider({ instances: store.instances, clock, trimsJoinTokens });
   builtIn.set(parsePrincipalName(config.instances.joinTokens.provider), observed('join-token', join));
+  // Issuers of tokens have certificates that this machine trusts.
+  const fetch = boundedFetch(undefined);
   for (const issuer of config.instances.jwtIssuers) {
-    const jwt = await openJwtProvider(issuer, { clock, instances: store.instances });
+    const jwt = await openJwtProvider(issuer, { clock, instances: store.instances, fetch });
     builtIn.set(parsePrincipalName(issuer.provider), observed('jwt', jwt));
   }
   const identity = createOwnIdentity(own);

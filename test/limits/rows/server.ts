@@ -339,7 +339,7 @@ export const serverRows: readonly Row[] = [
     return message !== '' && !message.includes('too long');
   }),
   elsewhere(
-    'server/src/people/bounded-fetch.ts',
+    'server/src/bounded-fetch.ts',
     'maxAnswerBytes',
     'server/people/issuer-keys.test.ts',
     'an answer is read up to 256 KiB, over verified https, and no redirect is followed',

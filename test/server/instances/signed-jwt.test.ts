@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
-import { ForbiddenError } from '@signet/server/errors';
+import { boundedFetch } from '@signet/server/bounded-fetch';
+import { ForbiddenError, ServiceUnavailableError } from '@signet/server/errors';
 import type { AttestationRequest } from '@signet/server/instances/attestation/attestation';
 import { ProviderFailedError } from '@signet/server/instances/attestation/attestation';
 import { openJwtProvider } from '@signet/server/instances/attestation/jwt-keys';
@@ -68,7 +69,7 @@ async function open(t: ExecutionContext, keysUrl?: string, instances = tokenUses
     claims: { 'kubernetes\\.io.namespace': '{domain}', 'kubernetes\\.io.pod.uid': '{instanceId}' },
     ...(keysUrl === undefined ? { keysFile } : { keysUrl }),
   };
-  return openJwtProvider(options, { clock, instances });
+  return openJwtProvider(options, { clock, instances, fetch: boundedFetch(undefined) });
 }
 
 function signed(
@@ -115,7 +116,7 @@ test('keys that the issuer puts into the file count at once, those that it takes
   const own = new FakeClock();
   const provider = await openJwtProvider(
     { ...jwtOptions, claims: {}, keysFile },
-    { clock: own, instances: tokenUses() },
+    { clock: own, instances: tokenUses(), fetch: boundedFetch(undefined) },
   );
   const ask = async (kid: string, key: typeof pair.publicKey) => {
     const attestationData = await new SignJWT({ ...claims, jti: randomUUID() })
@@ -222,6 +223,65 @@ test('keys that cannot be had are not the fault of the instance', async (t) => {
   await t.throwsAsync(provider.attest({ ...request, attestationData }), { instanceOf: ProviderFailedError });
 });
 
+/** A provider whose keys are at an address; `state` says what is answered there. */
+async function openAtAddress() {
+  const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'k1', alg: 'RS256' };
+  const state = { asked: 0, answer: () => new Response(JSON.stringify({ keys: [jwk] })) };
+  const own = new FakeClock();
+  const provider = await openJwtProvider(
+    { ...jwtOptions, claims: {}, keysUrl: 'https://ci.example/keys' },
+    {
+      clock: own,
+      instances: tokenUses(),
+      fetch: async () => {
+        state.asked += 1;
+        return state.answer();
+      },
+    },
+  );
+  const outcome = async (kid = 'k1') => {
+    const [iat, exp] = [own.now() / 1000 - 10, own.now() / 1000 + 600];
+    const attestationData = await signed({ jti: randomUUID(), iat, exp }, { kid });
+    return provider.attest({ ...request, attestationData }).then(
+      () => 'attested',
+      (error: Error) => error.name,
+    );
+  };
+  return { state, own, outcome };
+}
+
+const noKeys: readonly (readonly [note: string, answer: () => Response])[] = [
+  ['with an error', () => new Response('', { status: 500 })],
+  ['with a redirect', () => new Response('', { status: 302, headers: { location: 'https://other.example/' } })],
+  ['with something else', () => new Response('<html>')],
+  ['without keys', () => new Response('{"keys":[]}')],
+];
+for (const [note, answer] of noKeys) {
+  test(`an address of keys that answers ${note} is asked after a pause, and what is known counts for an hour`, async (t) => {
+    const { state, own, outcome } = await openAtAddress();
+    t.is(await outcome(), 'attested');
+    state.answer = answer;
+    own.advance(600_000);
+    t.deepEqual(
+      [await outcome(), await outcome(), await outcome('k2')],
+      ['attested', 'attested', 'ProviderFailedError'],
+    );
+    t.is(state.asked, 2);
+    own.advance(3_000_000);
+    t.deepEqual([await outcome(), await outcome()], ['ProviderFailedError', 'ProviderFailedError']);
+    t.is(state.asked, 3);
+  });
+}
+
+test('a clock that is set back does not keep keys at an address that were taken out', async (t) => {
+  const { state, own, outcome } = await openAtAddress();
+  t.is(await outcome(), 'attested');
+  const other = { ...(await exportJWK(pair.publicKey)), kid: 'k2', alg: 'RS256' };
+  state.answer = () => new Response(JSON.stringify({ keys: [other] }));
+  own.advance(-86_400_000);
+  t.deepEqual([await outcome(), await outcome('k2')], ['ForbiddenError', 'attested']);
+});
+
 test('a token attests one registration, and refreshes of the very instance after it', async (t) => {
   const provider = await open(t);
   const attestationData = await signed({ jti: randomUUID() });
@@ -246,8 +306,8 @@ test('a token that another instance showed refreshes none', async (t) => {
 
 /* What the keys of an issuer may throw: that they cannot be had, or that they do not know the one that signed. */
 const keyFaults: readonly (readonly [note: string, fault: Error, type: new (...args: never) => Error])[] = [
-  ['they do not answer in time', new errors.JWKSTimeout(), ProviderFailedError],
-  ['they cannot be fetched', new TypeError('fetch failed'), ProviderFailedError],
+  ['they cannot be had', new ProviderFailedError('they cannot be had'), ProviderFailedError],
+  ['nobody answers for them', new ServiceUnavailableError('nobody answers'), ServiceUnavailableError],
   ['they do not know it', new errors.JWKSNoMatchingKey(), ForbiddenError],
   ['it does not fit the algorithm', new TypeError('the key is of another type'), ForbiddenError],
   ['something else is wrong about fetching', new Error('fetch failed'), ForbiddenError],

@@ -1,7 +1,7 @@
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { type BoundedFetch, boundedFetch } from '@signet/server/bounded-fetch';
 import { ServiceUnavailableError } from '@signet/server/errors';
-import { type BoundedFetch, boundedFetch } from '@signet/server/people/bounded-fetch';
 import { discoveredKeys } from '@signet/server/people/issuer-keys';
 import test, { type ExecutionContext } from 'ava';
 import { CompactSign, compactVerify, errors, exportJWK, generateKeyPair } from 'jose';
@@ -22,10 +22,12 @@ function fakeIssuer() {
     document: { issuer, jwks_uri: 'https://people.example/keys' } as object,
     keys: [firstJwk],
     status: 200,
+    held: Promise.resolve(),
   };
   const asked: string[] = [];
   const fetch: BoundedFetch = async (url) => {
     asked.push(url);
+    await state.held;
     const body = url.endsWith('/keys') ? { keys: state.keys.map((jwk) => ({ ...jwk, kid: jwk.x })) } : state.document;
     return new Response(JSON.stringify(body), { status: state.status });
   };
@@ -84,6 +86,45 @@ test('while an issuer is away its keys are good for an hour', async (t) => {
   state.status = 200;
   clock.advance(10_000);
   t.is(await verify(first, firstJwk.x), 'verified');
+});
+
+test('once an issuer has failed, nobody who can use its keys waits for it', async (t) => {
+  const { state, asked, clock, verify } = fakeIssuer();
+  t.is(await verify(first, firstJwk.x), 'verified');
+  state.status = 500;
+  clock.advance(600_000);
+  t.is(await verify(first, firstJwk.x), 'verified');
+  t.is(asked.length, 3);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  state.held = promise;
+  state.status = 200;
+  clock.advance(10_000);
+  t.deepEqual(await Promise.all([verify(first, firstJwk.x), verify(first, firstJwk.x)]), ['verified', 'verified']);
+  t.is(asked.length, 4, 'it is asked all the same, once');
+  state.keys = [firstJwk, secondJwk];
+  const other = verify(second, secondJwk.x);
+  resolve();
+  t.is(await other, 'verified', 'who needs another key waits');
+  t.is(asked.length, 5);
+});
+
+test('the pause begins with the end of an attempt', async (t) => {
+  const { state, asked, clock, verify } = fakeIssuer();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  state.held = promise;
+  state.status = 500;
+  const waiting = verify(first, firstJwk.x);
+  clock.advance(20_000);
+  resolve();
+  t.deepEqual([await waiting, await verify(first, firstJwk.x), asked.length], [unavailable, unavailable, 1]);
+});
+
+test('a key that is not known is not called unknown while the issuer is away', async (t) => {
+  const { state, clock, verify } = fakeIssuer();
+  t.is(await verify(first, firstJwk.x), 'verified');
+  state.status = 500;
+  clock.advance(10_000);
+  t.deepEqual([await verify(second, secondJwk.x), await verify(first, firstJwk.x)], [unavailable, 'verified']);
 });
 
 const documents: readonly (readonly [note: string, document: object])[] = [

@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import type { Clock } from '@signet/policy-engine/clock';
-import { type CompactVerifyGetKey, createLocalJWKSet, createRemoteJWKSet, errors } from 'jose';
+import { type CompactVerifyGetKey, createLocalJWKSet, errors } from 'jose';
 import { z } from 'zod';
-import type { AttestationProvider } from './attestation.ts';
+import { type BoundedFetch, fetchJson } from '../../bounded-fetch.ts';
+import { type AttestationProvider, ProviderFailedError } from './attestation.ts';
+import { fetchedKeys } from './fetched-keys.ts';
 import { type JwtIssuer, type SignedJwtDeps, signedJwtProvider } from './signed-jwt.ts';
 
 /** Where the keys of a token issuer come from: exactly one of the two. */
@@ -14,10 +16,6 @@ interface JwtIssuerOptions extends JwtIssuer {
 }
 
 export const keySetSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) });
-
-/** Asked again for an unknown key, but not more often than this. */
-const cooldownMs = 30_000;
-const timeoutMs = 5000;
 
 /** How old a key file may be that is in use; one without the key that is looked for is read again at once. */
 const fileAgeMs = 30_000;
@@ -59,15 +57,27 @@ export async function keysOfFile(file: string, clock: Clock): Promise<CompactVer
   };
 }
 
-async function keysOf(options: JwtIssuerOptions, clock: Clock): Promise<CompactVerifyGetKey> {
-  if (options.keysUrl === undefined) return keysOfFile(options.keysFile ?? '', clock);
-  return createRemoteJWKSet(new URL(options.keysUrl), { cooldownDuration: cooldownMs, timeoutDuration: timeoutMs });
+/** The keys at an https address. Throws `ProviderFailedError` when they cannot be had. */
+function keysAt(address: string, { clock, fetch }: Pick<JwtProviderDeps, 'clock' | 'fetch'>): CompactVerifyGetKey {
+  return fetchedKeys({
+    load: async () => createLocalJWKSet(keySetSchema.parse(await fetchJson(fetch, address))),
+    clock,
+    unavailable: (cause) =>
+      new ProviderFailedError('the keys of the token issuer cannot be had', {
+        cause,
+        detail: { keysUrl: address, reason: String(cause) },
+      }),
+  });
+}
+
+interface JwtProviderDeps extends Pick<SignedJwtDeps, 'clock' | 'instances'> {
+  /** Asks for keys at an address. */
+  readonly fetch: BoundedFetch;
 }
 
 /** The provider for the signed tokens of one issuer. Throws when its key file cannot be read. */
-export async function openJwtProvider(
-  options: JwtIssuerOptions,
-  deps: Pick<SignedJwtDeps, 'clock' | 'instances'>,
-): Promise<AttestationProvider> {
-  return signedJwtProvider({ ...deps, issuer: options, keys: await keysOf(options, deps.clock) });
+export async function openJwtProvider(options: JwtIssuerOptions, deps: JwtProviderDeps): Promise<AttestationProvider> {
+  const { keysUrl, keysFile = '' } = options;
+  const keys = keysUrl === undefined ? await keysOfFile(keysFile, deps.clock) : keysAt(keysUrl, deps);
+  return signedJwtProvider({ ...deps, issuer: options, keys });
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
-import { type CompactVerifyGetKey, compactVerify, errors } from 'jose';
+import { type CompactVerifyGetKey, compactVerify } from 'jose';
 import { ForbiddenError, ServiceUnavailableError } from '../../errors.ts';
 import type { InstanceStore } from '../../model/instance-store.ts';
 import {
@@ -57,10 +57,7 @@ async function signedClaims(text: string, keys: CompactVerifyGetKey, field: stri
     const { payload } = await compactVerify(text, keys, { algorithms });
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
   } catch (cause) {
-    if (cause instanceof ServiceUnavailableError) throw cause;
-    if (cause instanceof errors.JWKSTimeout || (cause instanceof TypeError && cause.message.includes('fetch'))) {
-      throw new ProviderFailedError('the keys of the token issuer cannot be had', { cause });
-    }
+    if (cause instanceof ServiceUnavailableError || cause instanceof ProviderFailedError) throw cause;
     throw new ForbiddenError(`${field} is not a valid token of the configured issuer`, { cause });
   }
 }
@@ -89,7 +86,7 @@ type TokenRules = Pick<JwtIssuer, 'issuer' | 'audience' | 'maxAgeSeconds'>;
 
 /**
  * The claims of a signed token, once its signature, issuer, audience and age are checked; `field` names it in refusals. Throws
- * `ForbiddenError`, and `ProviderFailedError` when the keys cannot be had.
+ * `ForbiddenError`, and what `keys` does when they cannot be had: `ProviderFailedError` or `ServiceUnavailableError`.
  */
 export async function verifiedClaims(
   text: string,

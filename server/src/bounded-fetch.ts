@@ -43,3 +43,10 @@ export function boundedFetch(ca: string | undefined): BoundedFetch {
     }
   };
 }
+
+/** What an issuer answers to a request for JSON. Throws when it is anything but 200 and JSON. */
+export async function fetchJson(fetch: BoundedFetch, address: string): Promise<unknown> {
+  const answer = await fetch(address, { headers: { accept: 'application/json' } });
+  if (answer.status !== 200) throw new Error(`the issuer answered ${answer.status}`);
+  return answer.json();
+}

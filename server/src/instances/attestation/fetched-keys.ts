@@ -1,0 +1,107 @@
+import type { Clock } from '@signet/policy-engine/clock';
+import { type CompactVerifyGetKey, errors } from 'jose';
+
+/** Keys are asked for again after this time, and for a key that is not among them. */
+const freshMs = 600_000;
+/** While they cannot be had, those known are used for so long. */
+const usableMs = 3_600_000;
+/** They are asked for again not more often than this, whatever comes. */
+const pauseMs = 10_000;
+
+interface FetchedKeysDeps {
+  /** Asks for the keys, in bounded time. */
+  readonly load: () => Promise<CompactVerifyGetKey>;
+  readonly clock: Clock;
+  /** The error for whoever needs a key while they cannot be had. */
+  readonly unavailable: (cause: unknown) => Error;
+}
+
+/**
+ * Keys that somebody else publishes: asked for when the first token comes, so that a server starts without its issuer. An issuer that did not answer is
+ * asked again after a pause, and whoever can use the keys that are known does not wait for it.
+ */
+export function fetchedKeys(deps: FetchedKeysDeps): CompactVerifyGetKey {
+  const keys = new FetchedKeys(deps);
+  return async (header, token) => {
+    await keys.renew();
+    try {
+      return await keys.current()(header, token);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      if (await keys.areOthers()) return keys.current()(header, token);
+      throw keys.fault ?? error;
+    }
+  };
+}
+
+interface KnownKeys {
+  readonly find: CompactVerifyGetKey;
+  readonly at: number;
+}
+
+class FetchedKeys {
+  readonly #deps: FetchedKeysDeps;
+  #known: KnownKeys | undefined;
+  #failure: { readonly cause: unknown } | undefined;
+  #asking: Promise<void> | undefined;
+  /** When the last attempt ended. */
+  #triedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: FetchedKeysDeps) {
+    this.#deps = deps;
+  }
+
+  /** The error of the last attempt, where it failed. */
+  get fault(): Error | undefined {
+    return this.#failure && this.#deps.unavailable(this.#failure.cause);
+  }
+
+  current(): CompactVerifyGetKey {
+    if (this.#known !== undefined && this.#isUsable) return this.#known.find;
+    throw this.#deps.unavailable(this.#failure?.cause);
+  }
+
+  /** Asks for keys that are not fresh. */
+  async renew(): Promise<void> {
+    if (this.#known !== undefined && this.#ageOf(this.#known.at) < freshMs) return;
+    const isWaitedFor = this.#failure === undefined || !this.#isUsable;
+    const asked = this.#ask();
+    if (isWaitedFor) await asked;
+  }
+
+  /** Asks for keys that are not known; answers whether there are others than before. */
+  async areOthers(): Promise<boolean> {
+    const before = this.#known;
+    await this.#ask();
+    return this.#known !== before;
+  }
+
+  get #isUsable(): boolean {
+    return this.#known !== undefined && this.#ageOf(this.#known.at) < usableMs;
+  }
+
+  /** A clock that was set back makes nothing young. */
+  #ageOf(at: number): number {
+    return Math.abs(this.#deps.clock.now() - at);
+  }
+
+  /** Asks, or joins whoever does; does nothing in the pause. Never rejects. */
+  #ask(): Promise<void> | undefined {
+    if (this.#asking === undefined && this.#ageOf(this.#triedAt) < pauseMs) return undefined;
+    this.#asking ??= this.#load();
+    return this.#asking;
+  }
+
+  async #load(): Promise<void> {
+    const { load, clock } = this.#deps;
+    try {
+      this.#known = { find: await load(), at: clock.now() };
+      this.#failure = undefined;
+    } catch (cause) {
+      this.#failure = { cause };
+    } finally {
+      this.#triedAt = clock.now();
+      this.#asking = undefined;
+    }
+  }
+}
