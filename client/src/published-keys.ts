@@ -1,4 +1,4 @@
-import { decodeJwkList } from '@signet/policy-engine/token';
+import { decodeJwkList, PolicyEngineError } from '@signet/policy-engine/token';
 import type { JwkList } from '@signet/policy-engine/wire';
 import { decodeJwk, decodeObject, malformed, stringMember } from './decode.ts';
 import type { Http } from './http/http.ts';
@@ -34,8 +34,8 @@ export async function fetchKeys(http: Http, signal: AbortSignal | undefined): Pr
 function oddKeys(keys: readonly unknown[]): readonly string[] {
   try {
     return decodeJwkList({ keys }).leftOut;
-  } catch {
-    throw malformed('`keys` holds a key that is not public');
+  } catch (error) {
+    throw malformed(error instanceof PolicyEngineError ? error.message : '`keys` cannot be read');
   }
 }
 

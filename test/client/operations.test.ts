@@ -186,10 +186,19 @@ test('reads the published keys and passes over those of unknown kinds', async (t
   t.is(server.requests[0]?.url, '/v1/oauth2/keys?rfc=true');
 });
 
-test('a key set that gives a private key away is refused as a whole', async (t) => {
-  const { client } = await clientWorld(t, (_, response) => answer(response, 200, { keys: [ec, { ...ec, d: 'eg' }] }));
-  await t.throwsAsync(client.keys(), { code: 'response-malformed' } as never);
-});
+const refusedSets: readonly (readonly [note: string, keys: readonly object[], problem: string])[] = [
+  ['that gives a private key away', [ec, { ...ec, d: 'eg' }], 'a key is not public'],
+  ['of more keys than anybody has', [ec, ...Array(1000).fill({})], 'it has more than 1000 keys'],
+];
+for (const [note, keys, problem] of refusedSets) {
+  test(`a key set ${note} is refused as a whole`, async (t) => {
+    const { client } = await clientWorld(t, (_, response) => answer(response, 200, { keys }));
+    await t.throwsAsync(client.keys(), {
+      code: 'response-malformed',
+      message: `the answer is malformed: key set is malformed: ${problem}`,
+    } as never);
+  });
+}
 
 test('reads the issuer from the metadata document', async (t) => {
   const { client, server } = await clientWorld(t, (_, response) => answer(response, 200, { issuer: 'https://me/v1' }));

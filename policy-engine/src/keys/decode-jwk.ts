@@ -31,16 +31,20 @@ const rsaAlgorithms: ReadonlySet<string> = new Set(['RS256', 'RS384', 'RS512']);
 /** Shorter ones are refused by `jose` as well (RFC 7518 §3.3). */
 export const weakestRsaBits = 2048;
 
+/** A set of more keys than this is of nobody who rotates keys: reading and importing so many would hold up whoever verifies with them. */
+const maxKeys = 1000;
+
 /** What NIST SP 800-89 §5.3.3 asks of an exponent: odd, and no less than this. */
 const smallestExponent = 65_537n;
 
 /**
  * Reads a JWK list from parsed JSON. A key that cannot be used is left out, and so is one whose name another one had before it: the
- * others count. Throws `keys-malformed` for what is not a list, and for one that gives a private key away.
+ * others count. Throws `keys-malformed` for what is not a list, for one that is too long, and for one that gives a private key away.
  */
 export function decodeJwkList(value: unknown, rules: KeyRules = {}): DecodedKeys {
   const entries = isRecord(value) ? value['keys'] : undefined;
   if (!Array.isArray(entries)) throw malformed('`keys` must be an array');
+  if (entries.length > maxKeys) throw malformed(`it has more than ${maxKeys} keys`);
   const keys = new Map<string, Jwk>();
   const leftOut: string[] = [];
   for (const [index, entry] of entries.entries()) {

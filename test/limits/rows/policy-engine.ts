@@ -146,6 +146,10 @@ export const engineRows: readonly Row[] = [
       ) !== undefined
     );
   }),
+  maximum('policy-engine/src/keys/decode-jwk.ts', 'maxKeys', (count) => {
+    const keys = Array.from({ length: count }, (_, index) => ({ kty, crv, x, y, kid: `k${index}` }));
+    return staticKeys({ keys } as never).leftOut?.length === 0;
+  }),
   maximum('policy-engine/src/keys/remote-keys.ts', 'maxKeysBytes', async (size, t) => {
     const { openRemoteKeys } = await internals<{
       openRemoteKeys(remote: object, clock: object): Promise<{ close(): void }>;

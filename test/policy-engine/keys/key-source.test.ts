@@ -34,6 +34,7 @@ const lists: [note: string, value: unknown, problem: string][] = [
   ['a list', [ec], '`keys` must be an array'],
   ['no keys', {}, '`keys` must be an array'],
   ['keys that are an object', { keys: {} }, '`keys` must be an array'],
+  ['more keys than anybody has', { keys: Array(1001).fill(0) }, 'it has more than 1000 keys'],
   ['a private key', { keys: [{ ...ec, d: 'AA' }] }, 'a key is not public'],
   ['a shared key', { keys: [{ kid: 'a', kty: 'oct', k: 'AA' }] }, 'a key is not public'],
 ];
