@@ -1,5 +1,7 @@
+import { Readable } from 'node:stream';
 import { AssumeRoleCommand, type Credentials, STSClient, STSServiceException } from '@aws-sdk/client-sts';
 import { InvalidRequestError, ServiceUnavailableError } from '../errors.ts';
+import { readAtMost } from '../read-at-most.ts';
 import type { AssumeRole } from './credentials-cache.ts';
 import type { RoleSession, TemporaryCredentials } from './role-session.ts';
 
@@ -15,6 +17,9 @@ interface StsOptions {
 const attempts = 2;
 /** More than the SDK waits between two attempts, and takes to begin. */
 const spareMs = 5000;
+
+/** Several times as long as any answer to AssumeRole; what the SDK does with one holds other requests up meanwhile. */
+const maxAnswerBytes = 32_768;
 
 /** Codes that say that this server's own credentials or rate are at fault, not the caller's request. */
 const ownFaults: ReadonlySet<string> = new Set([
@@ -43,6 +48,15 @@ export function createSts(options: StsOptions): { assumeRole: AssumeRole; close(
     maxAttempts: attempts,
     requestHandler: { connectionTimeout: timeout, requestTimeout: timeout, throwOnRequestTimeout: true },
   });
+  // Within all others: the SDK itself reads the whole answer, however long it is.
+  client.middlewareStack.add(
+    (next) => async (request) => {
+      const output = await next(request);
+      await boundAnswer(output.response);
+      return output;
+    },
+    { step: 'deserialize', priority: 'low', name: 'boundAnswer' },
+  );
   return {
     assumeRole: async (session) => {
       try {
@@ -56,6 +70,12 @@ export function createSts(options: StsOptions): { assumeRole: AssumeRole; close(
     },
     close: () => client.destroy(),
   };
+}
+
+/** Puts the bytes of an answer in the place of its stream. Throws when it is too long. */
+async function boundAnswer(response: unknown): Promise<void> {
+  if (typeof response !== 'object' || response === null || !('body' in response)) return;
+  if (response.body instanceof Readable) response.body = await readAtMost(response.body, maxAnswerBytes);
 }
 
 function toInput(session: RoleSession) {

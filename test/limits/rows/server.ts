@@ -463,6 +463,12 @@ export const serverRows: readonly Row[] = [
     const role = `${'p'.repeat(length - name.length - 1)}/${name}`;
     parseCredentialsRequest(parseDomainName('d'), role, {});
   }),
+  elsewhere(
+    'server/src/cloud/sts.ts',
+    'maxAnswerBytes',
+    'server/cloud/sts.test.ts',
+    'an answer is read up to 32 KiB, and no further',
+  ),
   maximum('server/src/cloud/role-session.ts', 'maxNameLength', (length) => {
     const principal = parsePrincipalName(`d.${'s'.repeat(length - 2)}`);
     const request = { domain: parseDomainName('d'), role: 'r' };

@@ -157,6 +157,20 @@ for (const { note, mood, code, message, calls } of failures) {
   });
 }
 
+test('an answer is read up to 32 KiB, and no further', async (t) => {
+  const text =
+    '<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>A</AccessKeyId><SecretAccessKey>s</SecretAccessKey>' +
+    '<SessionToken>t</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>';
+  const { local, sts } = await start(t, { kind: 'nonsense', body: text.padEnd(32_768) });
+  t.is((await sts.assumeRole(session)).accessKeyId, 'A');
+  local.mood = { kind: 'nonsense', body: text.padEnd(32_769) };
+  t.like(await t.throwsAsync(sts.assumeRole(session)), {
+    code: 'service-unavailable',
+    message: 'the cloud cannot be asked now',
+  });
+  t.is(local.calls.length, 2, 'it is not asked once more');
+});
+
 const badRequests: { note: string; role?: string; query: Record<string, string>; message: string }[] = [
   {
     note: 'too short',

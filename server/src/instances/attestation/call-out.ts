@@ -11,6 +11,7 @@ import { isOfPredecessor } from '../../access/known-identity.ts';
 import { atMost } from '../../at-most.ts';
 import { strangerOf } from '../../budgets/client-addresses.ts';
 import { ForbiddenError, TooManyRequestsError } from '../../errors.ts';
+import { readAtMost } from '../../read-at-most.ts';
 import { issueTimeOf } from '../../x509/build-certificate.ts';
 import { readCertificate } from '../../x509/certificate-reader.ts';
 import { DerError } from '../../x509/der-reader.ts';
@@ -272,15 +273,7 @@ async function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 
 /** The text of an answer. Throws when it is too long. */
 export async function readBounded(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    const bytes = Buffer.from(chunk);
-    size += bytes.length;
-    if (size > maxAnswerBytes) throw new Error('the answer is too long');
-    chunks.push(bytes);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  return (await readAtMost(body, maxAnswerBytes)).toString('utf8');
 }
 
 /* Only 200 confirms. A redirect is not followed and says nothing; every other status is the provider's refusal. */
