@@ -179,33 +179,15 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'server/src/management/rights.ts',
-    from: 'if (own === undefined || grantedRoles(snapshot, own, caller, now).length === 0) return false;',
+    from: 'if (roles.length === 0) return false;',
     to: 'if (false) return false;',
-    reason: 'who holds no role is no delegate either; not asking for each right saves time only',
+    reason: 'who holds no role is no delegate either; not looking any further saves time only',
   },
   {
     file: 'server/src/management/rights.ts',
-    from: 'if (own === undefined || grantedRoles(snapshot, own, caller, now).length === 0) return false;',
-    to: 'if (own === undefined || false) return false;',
-    reason: 'who holds no role is no delegate either; not asking for each right saves time only',
-  },
-  {
-    file: 'server/src/management/rights.ts',
-    from: 'if (own === undefined) return false;',
-    to: 'if (false) return false;',
-    reason: 'a right is granted above only in a domain that is there; the condition tells the compiler so',
-  },
-  {
-    file: 'server/src/management/rights.ts',
-    from: 'if (own === undefined) return false;',
-    to: 'if (own === undefined) return true;',
-    reason: 'a right is granted above only in a domain that is there; the condition tells the compiler so',
-  },
-  {
-    file: 'server/src/management/rights.ts',
-    from: "assertion.effect !== 'DENY' &&",
-    to: 'true &&',
-    reason: 'a DENY that matches has refused above, and one with conditions gives nothing by the next operand',
+    from: "if (effect === 'DENY' || conditions !== undefined || !namesRight(action)) continue;",
+    to: 'if (false || conditions !== undefined || !namesRight(action)) continue;',
+    reason: 'a DENY that matches refuses in the decision, and one with conditions gives nothing by the next operand',
   },
   {
     file: 'policy-engine/src/bundle/succession.ts',

@@ -24,7 +24,7 @@ import { withDelegatedKeys } from './planted-keys.ts';
 import { type Preview, preview, triedChange } from './preview.ts';
 import { checkAssertionCount } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
-import { isOperator, type Right, requireRight, viewerOf } from './rights.ts';
+import { type Compared, isOperator, type Right, requireRight, viewerOf } from './rights.ts';
 import { StoreAfter } from './store-after.ts';
 
 export interface ManagementDeps {
@@ -57,6 +57,8 @@ export interface ChangeRequest {
   readonly signal?: AbortSignal;
   /** Told how many rows of domains were read to judge the change, also when it is refused. */
   readonly onRead?: (rows: number) => void;
+  /** Told what decisions about the caller's rights cost. */
+  readonly compared?: Compared;
   readonly allowWildcard: boolean;
   /** As in `NameRules`. */
   readonly removeMemberships?: boolean;
@@ -212,8 +214,9 @@ async function plan(
 ): Promise<Planned> {
   const stored = await reader.attributes(edit.domain);
   if (stored === undefined) throw new UnknownDomainError(edit.domain);
-  const { caller } = request;
-  const { isAdmin } = requireRight(deps.snapshot(), { systemOnly: false, ...edit, caller }, deps.clock.now());
+  const { caller, compared } = request;
+  const query = { systemOnly: false, ...edit, caller, compared };
+  const { isAdmin } = requireRight(deps.snapshot(), query, deps.clock.now());
   if (edit.assertionsAfter !== undefined) {
     const counts = await reader.assertionCounts(edit.domain);
     checkAssertionCount(stored, counts, edit.assertionsAfter(counts), deps.quotas);
@@ -241,7 +244,7 @@ export async function judge(
   reader: StoreReader,
 ): Promise<readonly string[]> {
   const now = deps.clock.now();
-  const { sees } = viewerOf(deps.snapshot(), request.caller, now);
+  const { sees } = viewerOf(deps.snapshot(), request.caller, now, request.compared);
   const { allowWildcard } = request;
   const { quotas } = deps;
   const after = new StoreAfter(reader, [change]);
@@ -264,8 +267,8 @@ async function elsewhereWarnings(
 }
 
 /** Whether the author of a change may know of a domain. */
-export function seesDomain({ snapshot, clock }: ManagementDeps, { caller }: ChangeRequest): SeesDomain {
-  return (domain) => viewerOf(snapshot(), caller, clock.now()).sees(domain, 'domain');
+export function seesDomain({ snapshot, clock }: ManagementDeps, { caller, compared }: ChangeRequest): SeesDomain {
+  return (domain) => viewerOf(snapshot(), caller, clock.now(), compared).sees(domain, 'domain');
 }
 
 /** How a request treats names. Throws `ForbiddenError` when somebody else than a system operator wants to use a reserved one. */

@@ -67,7 +67,7 @@ export async function deleteDomain(
     checkDeletable(domain);
     // Members `user.…` are users. Not the registered services alone: whoever has the name next may make one of any name, and each would match a pattern.
     const members = name === 'user' ? [] : await reader.membersOf(name);
-    const { sees } = viewerOf(current.snapshot(), request.caller, deps.clock.now());
+    const { sees } = viewerOf(current.snapshot(), request.caller, deps.clock.now(), request.compared);
     if (request.removeMemberships !== true) await checkUnused(reader, name, members, sees);
     const removed = await removalWarnings(reader, name, members, sees);
     return { members, removed: removed.map(({ text }) => text) };

@@ -1,4 +1,5 @@
 import { formatTimestamp } from '@signet/policy-engine/clock';
+import { pauseBetweenSlices } from '@signet/policy-engine/internal/slices';
 import { type DomainName, servicePrincipal } from '@signet/policy-engine/names';
 import { ConflictError } from '../errors.ts';
 import { type DomainChange, listName, noDiff, unchanged, withList } from '../model/domain-change.ts';
@@ -92,7 +93,7 @@ export const membershipsOfServices: ChangeRule = async (change, { after, removeM
     const left = await after.memberships([principal]);
     if (left.length === 0) continue;
     const error = new ConflictError(
-      `service \`${principal}\` is a member of ${listed(left, sees)}: remove it there, or with it by removeMemberships=true (--remove-memberships)`,
+      `service \`${principal}\` is a member of ${await listed(left, sees)}: remove it there, or with it by removeMemberships=true (--remove-memberships)`,
     );
     faults.push({ error, path: ['services'] });
   }
@@ -100,8 +101,14 @@ export const membershipsOfServices: ChangeRule = async (change, { after, removeM
 };
 
 /** Memberships in words, for a refusal: those that the author may not look at are only counted. */
-function listed(memberships: readonly Membership[], sees: Sees): string {
-  const seen = memberships.filter(({ domain, kind, list }) => sees(domain, `${kind}.${list}`));
+async function listed(memberships: readonly Membership[], sees: Sees): Promise<string> {
+  const pause = pauseBetweenSlices();
+  const seen: Membership[] = [];
+  for (const membership of memberships) {
+    const { domain, kind, list } = membership;
+    if (sees(domain, `${kind}.${list}`)) seen.push(membership);
+    await pause();
+  }
   const names = seen.slice(0, maxListed).map(({ domain, kind, list }) => `\`${domain}:${kind}.${list}\``);
   const [more, hidden] = [seen.length - names.length, memberships.length - seen.length];
   return [
@@ -123,7 +130,8 @@ export async function removalWarnings(
   const warnings: { name: string; text: string }[] = [];
   for (const name of names) {
     const elsewhere = (await reader.memberships([name])).filter((membership) => membership.domain !== domain);
-    if (elsewhere.length > 0) warnings.push({ name, text: `\`${name}\` is taken out of ${listed(elsewhere, sees)}` });
+    if (elsewhere.length > 0)
+      warnings.push({ name, text: `\`${name}\` is taken out of ${await listed(elsewhere, sees)}` });
   }
   return warnings;
 }
@@ -138,7 +146,7 @@ export async function checkUnused(
   const used = (await reader.memberships(members)).filter((membership) => membership.domain !== domain);
   if (used.length === 0) return;
   throw new ConflictError(
-    `services of \`${domain}\` are members of ${listed(used, sees)}: removeMemberships=true (--remove-memberships) removes them`,
+    `services of \`${domain}\` are members of ${await listed(used, sees)}: removeMemberships=true (--remove-memberships) removes them`,
   );
 }
 

@@ -1,4 +1,5 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { pauseBetweenSlices } from '@signet/policy-engine/internal/slices';
 import { type DomainName, type GroupName, servicePrincipal } from '@signet/policy-engine/names';
 import { ConflictError } from '../errors.ts';
 import { type DomainChange, listName, type MemberListChange, written } from '../model/domain-change.ts';
@@ -27,9 +28,6 @@ export function withDelegatedKeys(change: DomainChange): DomainChange {
   return { ...change, services };
 }
 
-/** Between two yields. */
-const entriesAtOnce = 500;
-
 /** A member that a change lets into a role or group, or that is in a role which gains authority by it. */
 interface Entry {
   readonly kind: 'role' | 'group';
@@ -55,8 +53,9 @@ export const plantedKeys: ChangeRule = async (change, facts) => {
   if (keysOf === undefined) return [];
   const givesAuthority = authorityBy(change.name, after);
   const faults: ChangeFault[] = [];
-  for (const [index, entry] of entries.entries()) {
-    if (index % entriesAtOnce === 0) await yieldToOthers();
+  const pause = pauseBetweenSlices();
+  for (const entry of entries) {
+    await pause();
     const [key] = keysOf(entry);
     if (key === undefined || !(await givesAuthority(entry))) continue;
     faults.push(faultOf(entry, maySeeGroup(entry, change.name, sees) ? key : undefined));

@@ -4,21 +4,25 @@ import {
   fullRoleName,
   type PrincipalName,
   parseDomainName,
+  type RoleName,
 } from '@signet/policy-engine/names';
-import { matchesPattern, Work, WorkExceededError } from '@signet/policy-engine/policy';
+import { decideInDomain, matchesPattern, maxWork, Work, WorkExceededError } from '@signet/policy-engine/policy';
 import type { WirePolicy } from '@signet/policy-engine/wire';
 import { authorityAction, type Right, rights } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { ForbiddenError } from '../errors.ts';
 import type { Viewer } from '../impact/fold.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
-import type { Snapshot } from '../snapshot/snapshot.ts';
+import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 
 export { type Right, rights };
 
 export const systemDomain: DomainName = parseDomainName('sys.auth');
 /** The role of a domain whose members may do everything with it. */
 export const adminRole = 'admin';
+
+/** Told what decisions have cost, in units of `maxWork` of the engine. */
+export type Compared = (work: number) => void;
 
 /** What a caller wants to do, and with what: `role.reader`, `group.team`, `policy.movies`, `service.api`, `domain`. */
 interface RightQuery {
@@ -28,6 +32,7 @@ interface RightQuery {
   readonly object: string;
   /** Whether only the policy of `sys.auth` can give it. */
   readonly systemOnly?: boolean;
+  readonly compared?: Compared | undefined;
 }
 
 /**
@@ -38,14 +43,20 @@ export function requireRight(snapshot: Snapshot, query: RightQuery, now: number)
   if (isOperator(snapshot, query, now)) return { isAdmin: true };
   if (query.systemOnly === true)
     throw new ForbiddenError(`caller lacks \`${query.right}\` on \`${query.domain}\` in \`${systemDomain}\``);
-  if (isOwner(snapshot, query, now)) return { isAdmin: true };
-  if (isDelegate(snapshot, query, now)) return { isAdmin: false };
+  const held = heldBy(snapshot, query, now);
+  if (held !== undefined && isOwner(held)) return { isAdmin: true };
+  if (held !== undefined && isDelegate(held, query)) return { isAdmin: false };
   throw new ForbiddenError(`caller lacks \`${query.right}\` on \`${query.domain}:${query.object}\``);
 }
 
 /** Whether the policy of `sys.auth` gives the right on `sys.auth:domain.<domain>`. */
 export function isOperator(snapshot: Snapshot, query: Omit<RightQuery, 'object'>, now: number): boolean {
-  return isAllowed(snapshot, query, `${systemDomain}:domain.${query.domain}`, now)?.granted === true;
+  const { caller, right, domain, compared } = query;
+  if (!snapshot.domains.has(systemDomain)) return false;
+  const asked = { principal: caller, action: authorityAction(right), resource: `${systemDomain}:domain.${domain}` };
+  const { granted, work } = checkAccess(snapshot, asked, now);
+  compared?.(work);
+  return granted;
 }
 
 /** Whether the policy of `sys.auth` may give the right on any domain at all. One that it gives nothing need not be asked which. */
@@ -62,77 +73,127 @@ export function mayOperateSome(snapshot: Snapshot, caller: PrincipalName, right:
   );
 }
 
-/** Whether the caller is in the role `admin` of the domain. */
-function isOwner(snapshot: Snapshot, { caller, domain }: RightQuery, now: number): boolean {
-  const own = snapshot.domain(domain);
-  return own !== undefined && grantedRoles(snapshot, own, caller, now).some(({ name }) => name === adminRole);
+/** What a caller holds in a domain. */
+interface Held {
+  readonly domain: DomainSnapshot;
+  readonly roles: readonly RoleName[];
+  /** With the domain. */
+  readonly fullRoles: readonly string[];
 }
 
-/** Whether the caller may look at the domain: who may manage anything of it may. */
-export function mayView(
+/** About what it costs to find that a role is held. */
+const stepsARole = 20;
+
+/** Undefined where there is no such domain. */
+function heldBy(
   snapshot: Snapshot,
-  { caller, domain, object }: Pick<RightQuery, 'caller' | 'domain' | 'object'>,
+  { caller, domain, compared }: Pick<RightQuery, 'caller' | 'domain' | 'compared'>,
   now: number,
-): boolean {
-  const query = { caller, right: 'view_domain', domain, object } as const;
-  if (seesAll(snapshot, query, now)) return true;
+): Held | undefined {
   const own = snapshot.domain(domain);
-  // Most callers hold nothing in most domains.
-  if (own === undefined || grantedRoles(snapshot, own, caller, now).length === 0) return false;
-  return rights.some((right) => isDelegate(snapshot, { ...query, right }, now));
+  if (own === undefined) return undefined;
+  const roles = grantedRoles(snapshot, own, caller, now).map(({ name }) => name);
+  compared?.(roles.length * stepsARole);
+  return { domain: own, roles, fullRoles: roles.map((name) => fullRoleName(domain, name)) };
 }
 
-/** Whether all of a domain is visible to the caller, whatever its assertions say of single objects. */
-function seesAll(snapshot: Snapshot, query: RightQuery, now: number): boolean {
-  return isOperator(snapshot, query, now) || isOwner(snapshot, query, now);
+function isOwner({ roles }: Held): boolean {
+  return roles.some((name) => name === adminRole);
 }
 
-/** What the caller may look at, as the snapshot has it. */
-export function viewerOf(snapshot: Snapshot, caller: PrincipalName, now: number): Viewer {
-  return {
-    seesAll: (domain) => seesAll(snapshot, { caller, right: 'view_domain', domain, object: 'domain' }, now),
-    sees: (domain, object) => mayView(snapshot, { caller, domain, object }, now),
+/**
+ * What the caller may look at, as the snapshot has it: who may manage anything of an object may. What holds for all objects of a domain is found
+ * once.
+ */
+export function viewerOf(snapshot: Snapshot, caller: PrincipalName, now: number, compared?: Compared): Viewer {
+  const views = new Map<DomainName, { readonly isWhole: boolean; readonly held: Held | undefined }>();
+  const viewOf = (domain: DomainName) => {
+    const known = views.get(domain);
+    if (known !== undefined) return known;
+    const query = { caller, right: 'view_domain', domain, compared } as const;
+    const held = heldBy(snapshot, query, now);
+    const isWhole = isOperator(snapshot, query, now) || (held !== undefined && isOwner(held));
+    const view = { isWhole, held };
+    views.set(domain, view);
+    return view;
   };
+  return {
+    seesAll: (domain) => viewOf(domain).isWhole,
+    sees: (domain, object) => {
+      const { isWhole, held } = viewOf(domain);
+      return isWhole || (held !== undefined && managesSome(held, object, compared));
+    },
+  };
+}
+
+/** Whether the caller has some right on the object. Not looked for any further than what one decision may cost. */
+function managesSome(held: Held, object: string, compared: Compared | undefined): boolean {
+  let spent = 0;
+  const count = (work: number) => {
+    spent += work;
+    compared?.(work);
+  };
+  return rights.some((right) => spent <= maxWork && isDelegate(held, { right, object, compared: count }));
 }
 
 /**
  * INVARIANT: an assertion names the right. A tenant's `*` for its own resources hands out no management by accident; and it denies none
  * from those to whom another assertion gives it.
  */
-function isDelegate(snapshot: Snapshot, query: RightQuery, now: number): boolean {
-  const { caller, right, domain, object } = query;
-  const resource = `${domain}:${object}`;
+function isDelegate(held: Held, query: Pick<RightQuery, 'right' | 'object' | 'compared'>): boolean {
+  const { right, object, compared } = query;
+  const { domain, roles } = held;
+  // Most callers hold nothing in most domains.
+  if (roles.length === 0) return false;
+  const resource = `${domain.name}:${object}`;
+  if (!isNamed(held, { right, resource, compared })) return false;
   // Any DENY wins.
-  if (isAllowed(snapshot, query, resource, now)?.granted !== true) return false;
-  const own = snapshot.domain(domain);
-  if (own === undefined) return false;
-  const held = grantedRoles(snapshot, own, caller, now).map(({ name }) => fullRoleName(domain, name));
+  const before = domain.policy.work.spent;
+  const { status } = decideInDomain(domain.policy, roles, authorityAction(right), resource);
+  compared?.(domain.policy.work.spent - before);
+  return status === 'ALLOW';
+}
+
+/** Whether an assertion gives the right by its name to a role that is held. */
+function isNamed(
+  { domain, fullRoles }: Held,
+  { right, resource, compared }: Pick<RightQuery, 'right' | 'compared'> & { readonly resource: string },
+): boolean {
   const work = new Work();
-  const gives = (assertion: WirePolicy['assertions'][number]) =>
-    assertion.effect !== 'DENY' &&
-    assertion.conditions === undefined &&
-    namesRight(assertion.action) &&
-    matchesPattern(foldAscii(assertion.action), right, work) &&
-    matchesPattern(foldAscii(assertion.resource), resource, work) &&
-    held.some((role) => matchesPattern(foldAscii(assertion.role), role, work));
+  const gives = (delegation: Delegation) =>
+    matchesPattern(delegation.action, right, work) &&
+    matchesPattern(delegation.resource, resource, work) &&
+    fullRoles.some((role) => matchesPattern(delegation.role, role, work));
   try {
-    return own.policies.some(({ active, assertions }) => active !== false && assertions.some(gives));
+    return delegationsOf(domain).some(gives);
   } catch (error) {
     // As a decision that costs too much.
     if (error instanceof WorkExceededError) return false;
     throw error;
+  } finally {
+    compared?.(work.spent);
   }
 }
 
-function isAllowed(
-  snapshot: Snapshot,
-  { caller, right }: Pick<RightQuery, 'caller' | 'right'>,
-  resource: string,
-  now: number,
-) {
-  const domain = resource.slice(0, resource.indexOf(':'));
-  if (!snapshot.domains.has(domain as DomainName)) return undefined;
-  return checkAccess(snapshot, { principal: caller, action: authorityAction(right), resource }, now);
+/** An assertion that may give rights to manage, folded. */
+type Delegation = Pick<WirePolicy['assertions'][number], 'action' | 'resource' | 'role'>;
+
+const delegations = new WeakMap<DomainSnapshot, readonly Delegation[]>();
+
+/** Found once for a domain: it may have tens of thousands of assertions, and thousands of objects are asked about one after the other. */
+function delegationsOf(domain: DomainSnapshot): readonly Delegation[] {
+  const known = delegations.get(domain);
+  if (known !== undefined) return known;
+  const found: Delegation[] = [];
+  for (const { active, assertions } of domain.policies) {
+    if (active === false) continue;
+    for (const { effect, conditions, action, resource, role } of assertions) {
+      if (effect === 'DENY' || conditions !== undefined || !namesRight(action)) continue;
+      found.push({ action: foldAscii(action), resource: foldAscii(resource), role: foldAscii(role) });
+    }
+  }
+  delegations.set(domain, found);
+  return found;
 }
 
 /** Whether an action is a right to manage, or a pattern of such. */

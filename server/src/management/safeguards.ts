@@ -1,4 +1,4 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { pauseBetweenSlices } from '@signet/policy-engine/internal/slices';
 import {
   type DomainName,
   fullRoleName,
@@ -18,9 +18,6 @@ import { StoreAfter } from './store-after.ts';
 
 /* Rules against changes that hurt: wildcard members that were not asked for by name, the last administrator removed, references to what is
    not there or may not be seen, assertions left without their role. */
-
-/** Decisions between two yields: a few milliseconds. */
-const decisionsAtOnce = 100;
 
 export const wildcardMembers: ChangeRule = (change, { allowWildcard }) => {
   if (allowWildcard) return [];
@@ -138,9 +135,10 @@ export const ownGroups: ChangeRule = async (change, { after, removeMemberships }
 /** Groups that are not there or may not be looked at, and trusted domains. Each domain is read once, however many of its groups are named. */
 export const references: ChangeRule = async (change, facts) => {
   const owners = new Map<DomainName, GroupNames>();
-  for (const [index, reference] of newReferences(change).entries()) {
+  const pause = pauseBetweenSlices();
+  for (const reference of newReferences(change)) {
     // A decision of the domain that is named.
-    if (index % decisionsAtOnce === 0) await yieldToOthers();
+    await pause();
     const { domain } = reference;
     const refused = consentFault(reference, change.name, facts);
     if (refused !== undefined) return [refused];

@@ -1,3 +1,4 @@
+import { pauseBetweenSlices } from '@signet/policy-engine/internal/slices';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { type Kysely, type SqlBool, sql } from 'kysely';
 import type { DueReview, DueReviewQuery, ReviewPlace } from '../model/reviews.ts';
@@ -7,19 +8,24 @@ import { optional } from './row-values.ts';
 
 /**
  * The first members whose review is due, in the order of the index of reviews. Read in pages of rows,
- * between which requests go on being answered, and no further than needed: any number may be due.
+ * and no further than needed: any number may be due. Whether one is visible may take a decision, so that others have their turn meanwhile.
  */
 export async function readDueReviews(db: Kysely<Schema>, query: DueReviewQuery): Promise<DueReview[]> {
   const { limit } = query;
   const found: DueReview[] = [];
+  const pause = pauseBetweenSlices();
   let last = query.after;
   for (;;) {
     const rows = await readRows(db, query, last);
     query.looked?.(rows.length);
     const page = rows.map(reviewOf);
-    found.push(...page.filter((review) => query.isVisible(review)).slice(0, limit - found.length));
+    for (const review of page) {
+      if (query.isVisible(review)) found.push(review);
+      if (found.length === limit) return found;
+      await pause();
+    }
     last = page.at(-1);
-    if (last === undefined || rows.length < rowsAPage || found.length === limit) return found;
+    if (last === undefined || rows.length < rowsAPage) return found;
   }
 }
 

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { type Caller, caller, startServer, wholeFile } from '#support/start-server';
+import { costlyDecisions } from '#support/turns';
 
 /* What a request looks at is paid, however little of it is answered; on a clock that stands still, so that a budget never fills up. */
 
@@ -31,8 +32,26 @@ const server = await startServer(file, {
         rules: Array.from({ length: rows }, (_, index) => ['ALLOW', 'many', 'read', `object${index}`] as const),
       },
     },
+    {
+      name: 'lair',
+      roles: {
+        any: ['media.five'],
+        ...Object.fromEntries(
+          Array.from({ length: 100 }, (_, index) => [
+            `r${index}`,
+            { members: [{ name: 'media.six', disabled: false, review: 1000 }] },
+          ]),
+        ),
+      },
+      policies: {
+        rules: Array.from({ length: 100 }, (_, index) => ['ALLOW', 'any', 'manage_*', `role.*x${index}*y`] as const),
+      },
+    },
     { name: 'small', roles: { admin: ['sys.auth.operator'] } },
-    { name: 'media', services: Object.fromEntries(['one', 'two', 'three', 'four', 'five', 'six'].map((n) => [n, {}])) },
+    {
+      name: 'media',
+      services: Object.fromEntries(['one', 'two', 'three', 'four', 'five', 'six', 'seven'].map((n) => [n, {}])),
+    },
     ...Array.from({ length: 300 }, (_, index) => ({ name: `other${index}` })),
   ],
   options: { 'budgets.principal': budget, 'budgets.refusalDelayMs': 0 },
@@ -83,4 +102,17 @@ test.serial('who may look at a large domain pays for what is read of it', async 
     t.is(status, 200, text);
   }
   t.true(count > 5 && count < 50, String(count));
+});
+
+test.serial('decisions about what may be seen are paid by what they cost', async (t) => {
+  const [held, free] = [await as('media.five'), await as('media.seven')];
+  const few = await answered(held, '/reviews?domain=lair', 200);
+  const many = await answered(free, '/reviews?domain=lair', 200);
+  t.true(few > 0 && few < many / 5, `${few} of ${many}`);
+});
+
+test.serial('others have their turn while it is found which reviews may be seen', async (t) => {
+  const { decide, pauses } = costlyDecisions();
+  t.is((await server.store.dueReviews({ at: 1000, limit: 10, isVisible: decide })).length, 10);
+  t.is(pauses(), 9);
 });

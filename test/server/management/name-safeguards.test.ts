@@ -19,6 +19,7 @@ import test from 'ava';
 import { changeOf, factsOf } from '#support/change-facts';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
 import { memoryReader } from '#support/memory-reader';
+import { costlyDecisions } from '#support/turns';
 
 /* What a change does to names, against a store that is a list. */
 
@@ -384,4 +385,12 @@ test('members are taken out of every role and group, each domain once', async (t
     'far:role.reader media.web',
     'near:group.team media.web',
   ]);
+});
+
+test('others have their turn while it is found which of many memberships may be seen', async (t) => {
+  const memberships = manyRoles(10);
+  const reader = memoryReader(listing(memberships));
+  const { decide, pauses } = costlyDecisions();
+  await removalWarnings(reader, parseDomainName('media'), ['media.web'], decide);
+  t.is(pauses(), 9);
 });

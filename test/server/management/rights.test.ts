@@ -1,13 +1,7 @@
 import { parseDomainName, parsePolicyName, parsePrincipalName } from '@signet/policy-engine/names';
+import { maxWork } from '@signet/policy-engine/policy';
 import { ForbiddenError } from '@signet/server/errors';
-import {
-  isOperator,
-  mayOperateSome,
-  mayView,
-  type Right,
-  requireRight,
-  viewerOf,
-} from '@signet/server/management/rights';
+import { isOperator, mayOperateSome, type Right, requireRight, viewerOf } from '@signet/server/management/rights';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import test from 'ava';
 import { type DomainSketch, domainContent, snapshotOf, stored } from '#support/domains';
@@ -97,7 +91,7 @@ test('rules that take more work to compare than one decision may give nothing', 
 });
 
 const sees = (ask: Ask, object = 'role.reader') =>
-  mayView(world(ask), { caller: parsePrincipalName(ask.caller ?? joe), domain: media, object }, 1);
+  viewerOf(world(ask), parsePrincipalName(ask.caller ?? joe), 1).sees(media, object);
 
 test('who may manage anything of an object may look at it, and nobody else', (t) => {
   t.true(sees({ caller: boss }));
@@ -123,6 +117,42 @@ test('only who sees the whole domain sees all of it', (t) => {
   t.true(isOperator(world({ system: [operate] }), query, 1));
   t.false(isOperator(world({ system: [operate, 'deny manage_members domain.media ops'] }), query, 1));
   t.false(isOperator(snapshotOf({}), query, 1));
+});
+
+test('the rules of a domain are read once, however many of its objects somebody wants to look at', (t) => {
+  const snapshot = world({ rules: ['allow * * keepers', 'allow read movie keepers'] });
+  const domain = snapshot.domain(media);
+  if (domain === undefined) return t.fail();
+  let reads = 0;
+  const policies = domain.policies.map((policy) => ({
+    ...policy,
+    get assertions() {
+      reads += 1;
+      return policy.assertions;
+    },
+  }));
+  const domains = new Map(snapshot.domains).set(media, { ...domain, policies });
+  const counted = { ...snapshot, domains, domain: (name: typeof media) => domains.get(name) };
+  for (let round = 0; round < 3; round += 1) {
+    const viewer = viewerOf(counted, parsePrincipalName(joe), 1);
+    for (let index = 0; index < 10; index += 1) t.false(viewer.sees(media, `role.r${index}`));
+  }
+  t.is(reads, 1);
+});
+
+test('whether somebody may look at an object costs little more than one decision, and is told', (t) => {
+  const costly = Array.from({ length: 20_000 }, (_, index) => `allow manage_* role.*x${index}?z keepers`);
+  const costOf = (rules: readonly string[]) => {
+    let cost = 0;
+    const compared = (work: number) => {
+      cost += work;
+    };
+    viewerOf(world({ rules }), parsePrincipalName(joe), 1, compared).sees(media, 'role.reader');
+    return cost;
+  };
+  const [little, much] = [costOf(['allow manage_members role.other keepers']), costOf(costly)];
+  t.true(little > 0 && little < 1000, String(little));
+  t.true(much > maxWork && much < 3 * maxWork, String(much));
 });
 
 test('who may operate some domain has an active rule of sys.auth that may name the right', (t) => {
@@ -169,7 +199,7 @@ test('a rule of a version that is not active, or with conditions, gives no right
       deleted: [],
       signingKeys: [],
     });
-    return mayView(snapshot, { caller: parsePrincipalName(joe), domain: media, object: 'role.reader' }, 1);
+    return viewerOf(snapshot, parsePrincipalName(joe), 1).sees(media, 'role.reader');
   };
   const all = { ...policy, assertions: [bare] };
   t.true(isGiven({ ...policy, assertions: [named] }));

@@ -9,6 +9,7 @@ import test from 'ava';
 import { changeOf, factsOf } from '#support/change-facts';
 import { type DomainSketch, domainContent, type MemberSketch } from '#support/domains';
 import { memoryReader } from '#support/memory-reader';
+import { costlyDecisions } from '#support/turns';
 
 /* What is wrong with a change in itself: each safeguard alone, on both sides of where it begins. */
 
@@ -268,4 +269,13 @@ test('a reference needs its domain, and a group there', (t) => {
 test('a change may have more faults than a call of a function takes arguments', async (t) => {
   const members = Array.from({ length: 200_000 }, (_, index) => `user.u${index}*`);
   t.is((await faults({ after: { roles: { reader: members } } })).length, members.length);
+});
+
+test('others have their turn while it is found which of many groups may be seen', async (t) => {
+  const groups = Array.from({ length: 10 }, (_, index) => `far:group.g${index}`);
+  const far = domainContent('far', { groups: Object.fromEntries(groups.map((full) => [full.slice(10), []])) });
+  const change = changeOf(undefined, domainContent('media', { roles: { reader: groups } }));
+  const { decide, pauses } = costlyDecisions();
+  await checkChange(change, factsOf(change, [far], { sees: decide, now }));
+  t.is(pauses(), 9);
 });

@@ -14,11 +14,9 @@ import {
   readNewDomain,
 } from '../../management/edits/edit-domains.ts';
 import { readPage } from '../../management/paging.ts';
-import { mayView } from '../../management/rights.ts';
 import type { Steps } from '../../steps/steps.ts';
 import { bodyJson } from '../body.ts';
-import { requireIdentity } from '../context.ts';
-import { lookedAt } from './looked-at.ts';
+import { lookedAt, viewerFor } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { manages, objectOf, type PathRight, views } from './path-rights.ts';
 import {
@@ -38,15 +36,10 @@ export function mountDomainRoutes(routes: ManagementRoutes, deps: ManagementRout
   const list = `${deps.basePath}/domains`;
   const one = `${list}/:domainName`;
   routes.get(list, { kind: 'untold', why: 'the answer holds what the caller may look at' }, async (ctx) => {
-    const caller = requireIdentity(ctx).name;
-    const snapshot = deps.snapshot();
+    const { sees } = viewerFor(deps, ctx);
     const names = await deps.store.domainNames();
-    const now = deps.clock.now();
     lookedAt(ctx, 'row', names.length);
-    const isVisible = (name: DomainName) => {
-      lookedAt(ctx, 'viewDecision');
-      return mayView(snapshot, { caller, domain: name, object: 'domain' }, now);
-    };
+    const isVisible = (name: DomainName) => sees(name, 'domain');
     const read = (after: string, limit: number) =>
       runInSlices(firstOf(names, limit, (name) => name > after && isVisible(name)));
     const request = pageRequestOf(ctx, queryOf(ctx, ['limit', 'cursor']));

@@ -1,15 +1,9 @@
 import { parseGroupName, parsePolicyName, parseRoleName, parseServiceName } from '@signet/policy-engine/names';
 import { ForbiddenError } from '../../errors.ts';
 import type { ManagementDeps } from '../../management/change-domain.ts';
-import {
-  isOperator,
-  mayOperateSome,
-  mayView,
-  type Right,
-  requireRight,
-  systemDomain,
-} from '../../management/rights.ts';
+import { isOperator, mayOperateSome, type Right, requireRight, systemDomain } from '../../management/rights.ts';
 import { type Middleware, type RouteContext, requireIdentity } from '../context.ts';
+import { comparedFor, viewerFor } from './looked-at.ts';
 import { domainOf } from './request.ts';
 
 /**
@@ -63,13 +57,14 @@ export function authorization(deps: Deps, wanted: PathRight): Middleware {
 
 function requirePathRight({ snapshot, clock }: Deps, ctx: RouteContext, wanted: PathRight): void {
   const caller = requireIdentity(ctx).name;
-  const [current, now] = [snapshot(), clock.now()];
+  const [current, now, compared] = [snapshot(), clock.now(), comparedFor(ctx)];
   if (wanted.kind === 'manage') {
     const { right, systemOnly = false } = wanted;
-    requireRight(current, { caller, right, domain: domainOf(ctx), object: wanted.object(ctx), systemOnly }, now);
+    const query = { caller, right, domain: domainOf(ctx), object: wanted.object(ctx), systemOnly, compared };
+    requireRight(current, query, now);
   } else if (wanted.kind === 'view') {
     const [domain, object] = [domainOf(ctx), wanted.object(ctx)];
-    if (mayView(current, { caller, domain, object }, now)) return;
+    if (viewerFor({ snapshot: () => current, clock }, ctx).sees(domain, object)) return;
     throw new ForbiddenError(`caller may not look at \`${domain}:${object}\``);
   } else if (wanted.kind === 'operator') {
     if (isOperator(current, { caller, right: wanted.right, domain: systemDomain }, now)) return;

@@ -1,16 +1,14 @@
 import { runInSlices } from '@signet/policy-engine/internal/slices';
 import { type DomainName, parseActionName, parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
-import { costs } from '../../budgets/costs.ts';
 import { InvalidRequestError } from '../../errors.ts';
 import { keyOfEntry, listAccessInSteps } from '../../management/list-access.ts';
 import { readPage } from '../../management/paging.ts';
-import { mayView, viewerOf } from '../../management/rights.ts';
 import { keyOfHit, search } from '../../management/search.ts';
 import type { AuditRecord } from '../../model/records.ts';
 import { withoutHidden } from '../../store/audit-objects.ts';
 import { type RouteContext, requireIdentity } from '../context.ts';
 import { answerChanges, commonFilters, shownChange } from './change-pages.ts';
-import { lookedAt, paidByCaller } from './looked-at.ts';
+import { comparedFor, lookedAt, paidByCaller, viewerFor } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { objectOf, views } from './path-rights.ts';
 import { answerView, pageRequestOf, queryOf, viewedDomain } from './request.ts';
@@ -20,11 +18,8 @@ import type { ManagementRoutes } from './routes.ts';
 export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRouteDeps): void {
   routes.get(`${deps.basePath}/domains/:domainName/changes`, views(objectOf.domain), async (ctx) => {
     const { name: domain } = await viewedDomain(deps, ctx);
-    const viewer = viewerOf(deps.snapshot(), requireIdentity(ctx).name, deps.clock.now());
-    const sees = (object: string) => {
-      lookedAt(ctx, 'viewDecision');
-      return viewer.sees(domain, object);
-    };
+    const viewer = viewerFor(deps, ctx);
+    const sees = (object: string) => viewer.sees(domain, object);
     const show = viewer.seesAll(domain)
       ? shownChange
       : (record: AuditRecord) => shownChange(withoutHidden(record, sees));
@@ -37,23 +32,18 @@ export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRout
     `${deps.basePath}/search`,
     { kind: 'untold', why: 'the answer holds what the caller may look at' },
     async (ctx) => {
-      const caller = requireIdentity(ctx).name;
       const query = queryOf(ctx, ['member', 'resource', 'action', 'limit', 'cursor']);
       const { member, resource, action } = Object.fromEntries(query);
       if (member === undefined && resource === undefined && action === undefined) {
         throw new InvalidRequestError('the query needs member, resource or action');
       }
       const snapshot = deps.snapshot();
-      const now = deps.clock.now();
       const wanted = {
         ...(member !== undefined && { member }),
         ...(resource !== undefined && { resource }),
         ...(action !== undefined && { action }),
       };
-      const sees = (domain: DomainName, object: string) => {
-        lookedAt(ctx, 'viewDecision');
-        return mayView(snapshot, { caller, domain, object }, now);
-      };
+      const { sees } = viewerFor({ ...deps, snapshot: () => snapshot }, ctx);
       const isVisible = (domain: DomainName) => sees(domain, 'domain');
       const looked = (rows: number) => lookedAt(ctx, 'row', rows);
       const searched = { snapshot, store: deps.store, isVisible, sees, looked };
@@ -88,6 +78,7 @@ function accessQueryOf(ctx: RouteContext, query: ReadonlyMap<string, string>) {
 function accessDepsOf({ snapshot: read, clock }: ManagementRouteDeps, ctx: RouteContext, principal: string) {
   const caller = requireIdentity(ctx).name;
   const [snapshot, now] = [read(), clock.now()];
+  const { sees } = viewerFor({ snapshot: () => snapshot, clock: { now: () => now } }, ctx);
   const known = new Map<string, boolean>();
   return {
     snapshot,
@@ -97,15 +88,12 @@ function accessDepsOf({ snapshot: read, clock }: ManagementRouteDeps, ctx: Route
       const key = `${domain}:${object}`;
       let isSeen = known.get(key);
       if (isSeen === undefined) {
-        lookedAt(ctx, 'viewDecision');
-        isSeen = mayView(snapshot, { caller, domain, object }, now);
+        isSeen = sees(domain, object);
         known.set(key, isSeen);
       }
       return isSeen;
     },
     looked: (rows: number) => lookedAt(ctx, 'row', rows),
-    compared: (work: number) => {
-      ctx.state.work += work * costs.comparison;
-    },
+    compared: comparedFor(ctx),
   };
 }

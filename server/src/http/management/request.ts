@@ -1,5 +1,5 @@
 import { runInSlices } from '@signet/policy-engine/internal/slices';
-import { type DomainName, type PrincipalName, parseDomainName } from '@signet/policy-engine/names';
+import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import { matchesEntityTag } from '../../bundles/entity-tags.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError, UnknownDomainError } from '../../errors.ts';
 import {
@@ -11,13 +11,12 @@ import {
 } from '../../management/change-domain.ts';
 import { type PageRequest, pageOf } from '../../management/paging.ts';
 import { parseReason } from '../../management/require-reason.ts';
-import { mayView } from '../../management/rights.ts';
 import type { DomainAttributes } from '../../model/records.ts';
 import type { StoreReader } from '../../model/store.ts';
 import { jsonInSteps } from '../../steps/json-steps.ts';
 import { answerJson, type RouteContext, requireIdentity } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
-import { lookedAt } from './looked-at.ts';
+import { comparedFor, lookedAt, viewerFor } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 
 const maxWarnings = 10;
@@ -60,6 +59,7 @@ export function changeRequestOf(ctx: RouteContext): ChangeRequest {
     ...(ifMatch !== undefined && { ifMatch }),
     signal: signalOf(ctx),
     onRead: (rows) => lookedAt(ctx, 'row', rows),
+    compared: comparedFor(ctx),
     mustBeNew: ifNoneMatch === '*',
     dryRun: flag(query, 'dryRun'),
     allowWildcard: flag(query, 'allowWildcard'),
@@ -138,12 +138,11 @@ export async function viewed<Result>(
   read: (reader: StoreReader, domain: DomainAttributes) => Promise<Result>,
   object = 'domain',
 ): Promise<Result> {
-  const caller = requireIdentity(ctx).name;
   const name = domainOf(ctx);
   return await deps.store.view(async (reader) => {
     const stored = await reader.attributes(name);
     if (stored === undefined) throw new UnknownDomainError(name);
-    requireView(deps, caller, name, object);
+    requireView(deps, ctx, name, object);
     const result = await read(reader, stored);
     lookedAt(ctx, 'row', reader.rowsRead());
     return result;
@@ -170,8 +169,8 @@ export async function answerObject(
   await answerView(ctx, view);
 }
 
-function requireView(deps: ManagementRouteDeps, caller: PrincipalName, domain: DomainName, object: string): void {
-  if (mayView(deps.snapshot(), { caller, domain, object }, deps.clock.now())) return;
+function requireView(deps: ManagementRouteDeps, ctx: RouteContext, domain: DomainName, object: string): void {
+  if (viewerFor(deps, ctx).sees(domain, object)) return;
   throw new ForbiddenError(`caller may not look at \`${domain}:${object}\``);
 }
 

@@ -2,10 +2,8 @@ import { formatTimestamp, parseTimestamp } from '@signet/policy-engine/clock';
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '../../errors.ts';
 import { readPage } from '../../management/paging.ts';
-import { mayView } from '../../management/rights.ts';
 import type { DueReview, ReviewPlace } from '../../model/reviews.ts';
-import { requireIdentity } from '../context.ts';
-import { lookedAt } from './looked-at.ts';
+import { lookedAt, viewerFor } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { answerView, pageRequestOf, queryOf } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';
@@ -16,7 +14,6 @@ export function mountReviewRoute(routes: ManagementRoutes, deps: ManagementRoute
     `${deps.basePath}/reviews`,
     { kind: 'untold', why: 'the answer holds what the caller may look at' },
     async (ctx) => {
-      const caller = requireIdentity(ctx).name;
       const query = queryOf(ctx, ['before', 'domain', 'limit', 'cursor']);
       const now = deps.clock.now();
       const text = query.get('before');
@@ -25,11 +22,7 @@ export function mountReviewRoute(routes: ManagementRoutes, deps: ManagementRoute
         throw new InvalidRequestError('before must be a UTC time such as `2027-01-01T00:00:00Z`');
       const only = query.get('domain');
       const domain = only === undefined ? undefined : parseDomainName(only, 'domain');
-      const snapshot = deps.snapshot();
-      const isVisible = visibleLists((list, object) => {
-        lookedAt(ctx, 'viewDecision');
-        return mayView(snapshot, { caller, domain: list, object }, now);
-      });
+      const isVisible = visibleLists(viewerFor(deps, ctx).sees);
       const read = async (after: string, limit: number) => {
         const place = after === '' ? {} : { after: placeOf(after) };
         const due = await deps.store.dueReviews({
