@@ -92,7 +92,7 @@ function* entriesOf(
   { after, limit }: ListPage,
 ): Steps<AccessEntry[]> {
   deps.looked(1);
-  const held = yield* explainHeldRoles(deps.snapshot, domain, query.principal, deps.now);
+  const held = yield* explainHeldRoles(deps.snapshot, domain, query.principal, deps);
   if (held.length === 0) return [];
   deps.looked(held.length);
   const shown = yield* shownRoles(deps, domain.name, held);

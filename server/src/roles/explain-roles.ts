@@ -1,9 +1,10 @@
 import { type DomainName, fullRoleName, type PrincipalName, type RoleName } from '@signet/policy-engine/names';
+import { Work } from '@signet/policy-engine/policy';
 import { coveringEntries, type DomainMembers, type Entry } from '../snapshot/domain-members.ts';
 import { type DomainSnapshot, principalState, type RoleSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
 import type { Steps } from '../steps/steps.ts';
 import { directRoles, grantedRoles } from './granted-roles.ts';
-import { RolePatterns } from './role-patterns.ts';
+import { maxPatternWork, RolePatterns } from './role-patterns.ts';
 
 /** How a principal comes to a role, or why an entry that names it does not count. */
 export type RolePath =
@@ -33,24 +34,30 @@ export function explainRoles(
   now: number,
 ): ExplainedRole[] {
   const held = new Set(grantedRoles(snapshot, domain, principal, now).map((role) => role.name));
-  const pathsOf = rolePaths(snapshot, domain, principal, now);
+  const pathsOf = rolePaths(snapshot, domain, principal, { now, compared: () => undefined });
   return [...domain.roles.values()]
     .map((role) => ({ role: role.name, held: held.has(role.name), paths: pathsOf(role) }))
     .filter(({ held, paths }) => held || paths.length > 0)
     .sort((a, b) => (a.role < b.role ? -1 : 1));
 }
 
-/** Those that are held, without a look at the others. Pure. */
+/** As of when roles are held, in milliseconds, and who is told what comparing patterns has cost, in units of `maxWork` of the engine. */
+interface Explaining {
+  readonly now: number;
+  readonly compared: (work: number) => void;
+}
+
+/** Those that are held, without a look at the others. */
 export function* explainHeldRoles(
   snapshot: Snapshot,
   domain: DomainSnapshot,
   principal: PrincipalName,
-  now: number,
+  explaining: Explaining,
 ): Steps<ExplainedRole[]> {
-  const held = grantedRoles(snapshot, domain, principal, now);
+  const held = grantedRoles(snapshot, domain, principal, explaining.now);
   // Most principals hold nothing in most domains.
   if (held.length === 0) return [];
-  const pathsOf = rolePaths(snapshot, domain, principal, now);
+  const pathsOf = rolePaths(snapshot, domain, principal, explaining);
   const explained: ExplainedRole[] = [];
   for (const role of held) {
     yield;
@@ -59,26 +66,32 @@ export function* explainHeldRoles(
   return explained;
 }
 
-/** The ways of the principal into a role of the domain. */
+/** The ways of the principal into a role of the domain. What they have in common is found once: a principal may hold thousands of roles. */
 function rolePaths(
   snapshot: Snapshot,
   domain: DomainSnapshot,
   principal: PrincipalName,
-  now: number,
+  { now, compared }: Explaining,
 ): (role: RoleSnapshot) => readonly RolePath[] {
-  const known = new Map<DomainSnapshot, readonly RoleSnapshot[]>();
-  const directIn = (where: DomainSnapshot) => {
-    const direct = known.get(where) ?? directRoles(snapshot, where, principal, now);
-    known.set(where, direct);
-    return direct;
-  };
-  const direct = directIn(domain);
+  const direct = directRoles(snapshot, domain, principal, now);
+  const places = new Map(direct.map(({ name }, place) => [name, place]));
   const entries = entryPaths(snapshot, domain, principal, now);
-  return (role) => [
-    ...(entries.get(role.name) ?? []),
-    ...assumedPaths(domain, role, direct),
-    ...delegatedPaths(snapshot, domain, role, directIn),
-  ];
+  const known = new Map<DomainSnapshot, readonly Assuming[]>();
+  const assumingIn = (partner: DomainSnapshot) => {
+    const assuming = known.get(partner) ?? assumingRoles(partner, directRoles(snapshot, partner, principal, now));
+    known.set(partner, assuming);
+    return assuming;
+  };
+  return (role) => {
+    const partner = role.trust === undefined ? undefined : snapshot.domain(role.trust);
+    return [
+      ...(entries.get(role.name) ?? []),
+      ...assumedPaths(domain, role, places),
+      ...(partner === undefined
+        ? []
+        : delegatedPaths(partner, fullRoleName(domain.name, role.name), assumingIn(partner), compared)),
+    ];
+  };
 }
 
 /** Why a principal holds nothing anywhere, whatever names it. */
@@ -138,24 +151,39 @@ function stateOf({ until }: Entry, now: number): EntryState {
   return until === Number.NEGATIVE_INFINITY ? 'disabled' : 'expired';
 }
 
-function assumedPaths(domain: DomainSnapshot, role: RoleSnapshot, direct: readonly RoleSnapshot[]): RolePath[] {
-  const name = fullRoleName(domain.name, role.name);
-  return direct
-    .filter(({ name: from }) => domain.assumable.get(from)?.includes(name) === true)
-    .map(({ name: from }) => ({ kind: 'assumed', from }));
+/** `places`: the roles of the domain that list the principal, in their order. */
+function assumedPaths(domain: DomainSnapshot, role: RoleSnapshot, places: ReadonlyMap<RoleName, number>): RolePath[] {
+  const placeOf = (from: RoleName) => places.get(from) ?? Number.POSITIVE_INFINITY;
+  return [...new Set(domain.assumers.get(role.name))]
+    .filter((from) => places.has(from))
+    .sort((a, b) => placeOf(a) - placeOf(b))
+    .map((from) => ({ kind: 'assumed', from }));
 }
 
-/** `directIn`: the roles of a domain that list the principal. */
+/** A role of a domain, and which roles its holders may assume. */
+interface Assuming {
+  readonly from: RoleName;
+  readonly patterns: RolePatterns;
+}
+
+function assumingRoles({ assumable }: DomainSnapshot, direct: readonly RoleSnapshot[]): readonly Assuming[] {
+  return direct.flatMap(({ name: from }) => {
+    const patterns = assumable.get(from);
+    return patterns === undefined ? [] : [{ from, patterns: new RolePatterns(patterns) }];
+  });
+}
+
+/** Of a role of another domain. What has too many wildcards to compare is no way into it. */
 function delegatedPaths(
-  snapshot: Snapshot,
-  domain: DomainSnapshot,
-  role: RoleSnapshot,
-  directIn: (where: DomainSnapshot) => readonly RoleSnapshot[],
+  { name: domain }: DomainSnapshot,
+  role: string,
+  assuming: readonly Assuming[],
+  compared: Explaining['compared'],
 ): RolePath[] {
-  const partner = role.trust === undefined ? undefined : snapshot.domain(role.trust);
-  if (partner === undefined) return [];
-  const name = fullRoleName(domain.name, role.name);
-  return directIn(partner)
-    .filter(({ name: from }) => new RolePatterns(partner.assumable.get(from) ?? []).fits(name, false))
-    .map(({ name: from }) => ({ kind: 'delegated', domain: partner.name, from }));
+  const work = new Work(maxPatternWork);
+  const paths = assuming
+    .filter(({ patterns }) => patterns.fits(role, false, work))
+    .map(({ from }): RolePath => ({ kind: 'delegated', domain, from }));
+  compared(work.spent + assuming.length);
+  return paths;
 }

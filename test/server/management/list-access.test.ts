@@ -1,4 +1,5 @@
 import { type DomainName, parseActionName, parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
+import { maxWork } from '@signet/policy-engine/policy';
 import { type AccessEntry, keyOfEntry, listAccessInSteps } from '@signet/server/management/list-access';
 import { runAtOnce } from '@signet/server/steps/steps';
 import test from 'ava';
@@ -209,4 +210,68 @@ test('a hundred thousand assertions are looked at in slices, and paid', (t) => {
   t.is(rows, size + 2);
   t.true(yields > size, 'others have their turn');
   t.true(compared > 0 && compared < 100_000, `only the page is decided: ${compared}`);
+});
+
+/** Two domains: each of so many roles of the one may assume, by costly patterns, roles of the other, which trusts it. */
+function lending(count: number): readonly PlainDomain[] {
+  const names = Array.from({ length: count }, (_, index) => `r${index}`);
+  const costly = `catalog:role.${'r*'.repeat(20)}q`;
+  return [
+    {
+      name: 'catalog',
+      roles: { all: [plain('user.joe')] },
+      trusts: Object.fromEntries(names.map((name) => [`lent.${name}`, 'media'])),
+      rules: [['ALLOW', 'all', 'read', 'movie']],
+    },
+    {
+      name: 'media',
+      roles: Object.fromEntries(['any', ...names].map((name) => [name, [plain('user.joe')]])),
+      rules: [
+        ['ALLOW', 'any', 'assume_role', 'catalog:role.lent.*'],
+        ...names.flatMap((name) =>
+          Array.from({ length: 20 }, (_, index) => ['ALLOW', name, 'assume_role', `${costly}${index}`] as const),
+        ),
+      ],
+    },
+  ];
+}
+
+/** How often it is looked up which roles others may assume, and what was told of comparisons, of a list of one principal's access. */
+function costOfWays(domains: readonly PlainDomain[]) {
+  let [lookUps, work] = [0, 0];
+  const before = plainSnapshot(domains, now);
+  const counted = new Map(
+    [...before.domains].map(([name, domain]) => {
+      const assumable = new Map(domain.assumable);
+      const get = assumable.get.bind(assumable);
+      assumable.get = (role) => {
+        lookUps += 1;
+        return get(role);
+      };
+      return [name, { ...domain, assumable }];
+    }),
+  );
+  const world = { ...before, domains: counted, domain: (name: DomainName) => counted.get(name) };
+  const told = {
+    looked: () => undefined,
+    compared: (more: number) => {
+      work += more;
+    },
+  };
+  const deps = { snapshot: world, now, isSelf: true, sees, ...told };
+  const query = { principal: parsePrincipalName('user.joe'), domain: parseDomainName('catalog') };
+  const found = runAtOnce(listAccessInSteps(deps, query, { after: '', limit: 10 }));
+  return { found: found.length, lookUps, work };
+}
+
+test('the ways into many roles take work that grows with their number, and is told', (t) => {
+  const roles = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`r${index}`, [plain('user.joe')]]));
+  const rules = Object.keys(roles).map((role) => ['ALLOW', role, 'assume_role', 'catalog:role.r0'] as const);
+  const own = costOfWays([{ name: 'catalog', roles, rules }]);
+  t.is(own.found, 10);
+  t.true(own.lookUps <= 200, `${own.lookUps} look-ups for 50 roles`);
+  const lent = costOfWays(lending(50));
+  t.is(lent.found, 1);
+  t.true(lent.lookUps <= 300, `${lent.lookUps} look-ups for 50 roles in two domains`);
+  t.true(lent.work > maxWork && lent.work < 50 * 1.1 * maxWork, `work ${lent.work}`);
 });
