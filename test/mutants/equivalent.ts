@@ -299,8 +299,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'server/src/cloud/get-credentials.ts',
-    from: "assertion.effect !== 'DENY' &&",
-    to: 'true &&',
+    from: "if (effect === 'DENY' || conditions !== undefined || rule.action.toLowerCase() !== action) continue;",
+    to: 'if (false || conditions !== undefined || rule.action.toLowerCase() !== action) continue;',
     reason: 'a DENY on exactly this role refuses in the decision that follows',
   },
   {

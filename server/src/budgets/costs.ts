@@ -19,6 +19,8 @@ export const costs = {
   verification: 120,
   /** A certificate: its request read and verified, itself signed and recorded. */
   certificate: 2000,
+  /** A call of the cloud: what is asked signed and sent, the answer read. */
+  cloudCall: 1200,
   /** A transaction that changes the store, with its audit record. */
   change: 4500,
   /** A read of the store. */

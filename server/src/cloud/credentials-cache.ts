@@ -29,7 +29,8 @@ export class CredentialsCache {
     this.#clock = clock;
   }
 
-  async get(session: RoleSession): Promise<TemporaryCredentials> {
+  /** `onAsk` is told when the cloud has to be asked. */
+  async get(session: RoleSession, onAsk: () => void = () => undefined): Promise<TemporaryCredentials> {
     const key = JSON.stringify([
       session.roleArn,
       session.tags.map((tag) => tag.value),
@@ -41,8 +42,10 @@ export class CredentialsCache {
       if (entry.kind === 'refusal') throw entry.error;
       return entry.credentials;
     }
-    const pending = this.#underWay.get(key) ?? this.#ask(key, session);
-    return pending;
+    const pending = this.#underWay.get(key);
+    if (pending !== undefined) return pending;
+    onAsk();
+    return this.#ask(key, session);
   }
 
   #ask(key: string, session: RoleSession): Promise<TemporaryCredentials> {

@@ -6,7 +6,7 @@ import { requireKnownIdentity } from '../access/known-identity.ts';
 import type { Asker } from '../access/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError, UnauthenticatedError } from '../errors.ts';
 import type { CertificateStore } from '../model/certificate-store.ts';
-import { grantedRoles } from '../roles/granted-roles.ts';
+import { grantedRoles, stepsARole } from '../roles/granted-roles.ts';
 import { existingDomain } from '../snapshot/existing-domain.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { CredentialsCache } from './credentials-cache.ts';
@@ -22,6 +22,14 @@ export interface GetCredentialsDeps {
   readonly cache: CredentialsCache;
 }
 
+/** Told what a request costs, so that its caller pays. */
+interface Spending {
+  /** The cloud is asked. */
+  readonly asked?: () => void;
+  /** What decisions cost, in units of `maxWork` of the engine. */
+  readonly compared?: (work: number) => void;
+}
+
 const action = authorityAction('assume_aws_role');
 
 /**
@@ -33,18 +41,28 @@ export async function getCredentials(
   deps: GetCredentialsDeps,
   caller: Asker,
   request: CredentialsRequest,
+  spending: Spending = {},
 ): Promise<TemporaryCredentials> {
-  const account = accountFor(deps.snapshot(), deps.clock.now(), caller.principal, request);
-  const credentials = await deps.cache.get(roleSession(account, caller.principal, request));
-  await requireStillHeld(deps, caller, request, account);
+  const asking = { principal: caller.principal, request, compared: spending.compared };
+  const account = accountFor(deps.snapshot(), deps.clock.now(), asking);
+  const credentials = await deps.cache.get(roleSession(account, caller.principal, request), spending.asked);
+  await requireStillHeld(deps, caller, asking, account);
   return credentials;
 }
 
+/** Who asks for what, and who is told what it costs to decide. */
+interface Asking {
+  readonly principal: PrincipalName;
+  readonly request: CredentialsRequest;
+  readonly compared: Spending['compared'];
+}
+
 /** The cloud account of the domain, for who may assume the role. */
-function accountFor(snapshot: Snapshot, now: number, principal: PrincipalName, request: CredentialsRequest): string {
+function accountFor(snapshot: Snapshot, now: number, { principal, request, compared }: Asking): string {
   const domain = existingDomain(snapshot, request.domain);
   const roles = grantedRoles(snapshot, domain, principal, now).map((role) => role.name);
-  if (!mayAssume(domain, roles, request.role)) {
+  compared?.(roles.length * stepsARole);
+  if (!mayAssume(domain, roles, request.role, compared)) {
     throw new ForbiddenError(`principal may not \`${action}\` on \`${request.domain}:${request.role}\``);
   }
   if (domain.accounts.aws === undefined)
@@ -55,35 +73,53 @@ function accountFor(snapshot: Snapshot, now: number, principal: PrincipalName, r
 async function requireStillHeld(
   { latest, certificates, clock }: GetCredentialsDeps,
   { principal, certificate }: Asker,
-  request: CredentialsRequest,
+  asking: Asking,
   account: string,
 ): Promise<void> {
   const record = certificate && (await certificates.find(certificate.serial));
   if (record?.revoked !== undefined) throw new UnauthenticatedError('client certificate was revoked');
   const snapshot = await latest();
   requireKnownIdentity(principal, snapshot, certificate?.issuedAt);
-  if (accountFor(snapshot, clock.now(), principal, request) === account) return;
-  throw new ForbiddenError(`the cloud account of domain \`${request.domain}\` was changed meanwhile, ask again`);
+  if (accountFor(snapshot, clock.now(), asking) === account) return;
+  throw new ForbiddenError(`the cloud account of domain \`${asking.request.domain}\` was changed meanwhile, ask again`);
 }
 
 /**
  * The right must be given to a role by its own name on exactly this resource: wildcards do not hand out cloud roles
  * (docs/reference/cloud-credentials.md#who-may). They do deny them: any DENY that matches wins.
  */
-function mayAssume(domain: DomainSnapshot, roles: readonly string[], role: string): boolean {
-  const resource = `${domain.name}:${role.toLowerCase()}`;
-  const held = new Set(roles.map((name) => `${domain.name}:role.${name}`));
-  const isExact = domain.policies.some(
-    (policy) =>
-      policy.active !== false &&
-      policy.assertions.some(
-        (assertion) =>
-          assertion.effect !== 'DENY' &&
-          assertion.conditions === undefined &&
-          assertion.action.toLowerCase() === action &&
-          assertion.resource.toLowerCase() === resource &&
-          held.has(assertion.role),
-      ),
-  );
-  return isExact && decideInDomain(domain.policy, roles, action, role.toLowerCase()).status === 'ALLOW';
+function mayAssume(
+  domain: DomainSnapshot,
+  roles: readonly string[],
+  role: string,
+  compared: Spending['compared'],
+): boolean {
+  const given = exactRulesOf(domain).get(`${domain.name}:${role.toLowerCase()}`);
+  if (given === undefined || !roles.some((name) => given.has(`${domain.name}:role.${name}`))) return false;
+  const before = domain.policy.work.spent;
+  const { status } = decideInDomain(domain.policy, roles, action, role.toLowerCase());
+  compared?.(domain.policy.work.spent - before);
+  return status === 'ALLOW';
+}
+
+/** By resource, the roles that assertions give the right by its exact name. */
+type ExactRules = ReadonlyMap<string, ReadonlySet<string>>;
+
+const exactRules = new WeakMap<DomainSnapshot, ExactRules>();
+
+/** Found once for a domain, which may have tens of thousands of assertions. */
+function exactRulesOf(domain: DomainSnapshot): ExactRules {
+  const known = exactRules.get(domain);
+  if (known !== undefined) return known;
+  const found = new Map<string, Set<string>>();
+  for (const { active, assertions } of domain.policies) {
+    if (active === false) continue;
+    for (const { effect, conditions, role, ...rule } of assertions) {
+      if (effect === 'DENY' || conditions !== undefined || rule.action.toLowerCase() !== action) continue;
+      const resource = rule.resource.toLowerCase();
+      found.set(resource, (found.get(resource) ?? new Set()).add(role));
+    }
+  }
+  exactRules.set(domain, found);
+  return found;
 }

@@ -12,7 +12,7 @@ import { authorityAction, type Right, rights } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { ForbiddenError } from '../errors.ts';
 import type { Viewer } from '../impact/fold.ts';
-import { grantedRoles } from '../roles/granted-roles.ts';
+import { grantedRoles, stepsARole } from '../roles/granted-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 
 export { type Right, rights };
@@ -80,9 +80,6 @@ interface Held {
   /** With the domain. */
   readonly fullRoles: readonly string[];
 }
-
-/** About what it costs to find that a role is held. */
-const stepsARole = 20;
 
 /** Undefined where there is no such domain. */
 function heldBy(

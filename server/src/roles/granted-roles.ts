@@ -3,6 +3,9 @@ import { isInRole, visitRoles } from '../snapshot/domain-members.ts';
 import { type DomainSnapshot, principalState, type RoleSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
 import { RolePatterns } from './role-patterns.ts';
 
+/** About what it costs to find that a role is held, in units of `maxWork` of the engine. */
+export const stepsARole = 20;
+
 /**
  * The roles of `domain` that `principal` holds at `now` (milliseconds), sorted by name: as a direct member, through `*`, a prefix
  * or a group, through an `assume_role` assertion of the domain itself, and through roles that trust another domain. Names are

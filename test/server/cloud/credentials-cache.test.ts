@@ -93,3 +93,12 @@ test('those who ask at once for the same wait for one call', async (t) => {
   );
   t.is(calls.length, 2);
 });
+
+test('who has the cloud asked is told so, and nobody else', async (t) => {
+  const { cache } = world();
+  const told: string[] = [];
+  const ask = (who: string) => cache.get(session, () => told.push(who));
+  await Promise.all([ask('first'), ask('meanwhile')]);
+  await ask('later');
+  t.deepEqual(told, ['first']);
+});

@@ -59,11 +59,15 @@ interface World {
   as(name: string): Promise<Caller>;
 }
 
-async function start(t: ExecutionContext, options: Readonly<Record<string, unknown>> = {}): Promise<World> {
+async function start(
+  t: ExecutionContext,
+  options: Readonly<Record<string, unknown>> = {},
+  clocks: { readonly monotonic?: () => number } = {},
+): Promise<World> {
   const sts = await startSts(t);
   const clock = new FakeClock(systemClock.now());
   const cloud = { 'cloud.aws.region': 'eu-central-1', 'cloud.aws.endpoint': sts.endpoint };
-  const server = await startServer(t, { clock, domains: [media, poor], options: { ...cloud, ...options } });
+  const server = await startServer(t, { clock, ...clocks, domains: [media, poor], options: { ...cloud, ...options } });
   await server.store.change({ actor: 'test' }, (transaction) => saveDomain(transaction, catalog()));
   await server.running.refresh();
   return { server, sts, clock, as: async (name) => caller(t, server, await server.pki.identity(name)) };
@@ -247,4 +251,16 @@ test('many who ask at once for the same make one call', async (t) => {
   t.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
   t.is(new Set(answers.map(({ text }) => text)).size, 1);
   t.is(sts.calls.length, 1);
+});
+
+test('who has the cloud asked pays for that, and for what the store is asked', async (t) => {
+  // On a clock that stands still, so that the budget never fills up.
+  const budget = { workMsPerSecond: 10, burstMs: 100, inFlight: 8, share: 1 };
+  const { sts, as } = await start(t, { 'budgets.principal': budget }, { monotonic: () => 1_000_000 });
+  const player = await as('media.player');
+  let answered = 0;
+  while ((await player(`${path}?externalId=ex${answered}`)).status === 200) answered += 1;
+  // 200 microseconds for the request, 300 for the store and 1200 for the cloud.
+  t.true(answered > 40 && answered < 70, String(answered));
+  t.is(sts.calls.length, answered);
 });

@@ -284,3 +284,37 @@ test('a session holds what was asked for, and nothing that was not', (t) => {
   const { durationSeconds, externalId, ...rest } = roleSession(account, parsePrincipalName('media.player'), more);
   t.deepEqual([durationSeconds, externalId, rest], [900, 'ab', session]);
 });
+
+test('the rules of a domain are read once, and what decisions cost is told', async (t) => {
+  const snapshot = snapshotOf({ rules: [exact, 'deny * night*x*y other'] });
+  const domain = snapshot.domain(request.domain);
+  if (domain === undefined) return t.fail();
+  let [reads, work] = [0, 0];
+  const policies = domain.policies.map((policy) => ({
+    ...policy,
+    get assertions() {
+      reads += 1;
+      return policy.assertions;
+    },
+  }));
+  const counted = { ...domain, policies };
+  const world = { ...snapshot, domain: (name: DomainName) => (name === domain.name ? counted : snapshot.domain(name)) };
+  const deps = {
+    snapshot: () => world,
+    latest: async () => world,
+    certificates: { find: async () => undefined },
+    clock: { now: () => now },
+    cache: { get: async () => credentials },
+  };
+  const compared = (more: number) => {
+    work += more;
+  };
+  const ask = () =>
+    getCredentials(deps as never, { principal: parsePrincipalName('media.player') }, request, { compared });
+  await ask();
+  const [once, policiesRead] = [work, reads];
+  await ask();
+  t.deepEqual([reads, work], [policiesRead, 2 * once]);
+  t.is(policiesRead, policies.length);
+  t.true(once > 0);
+});

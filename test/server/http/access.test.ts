@@ -300,3 +300,46 @@ test('decisions that took too much work are reported once for each domain, over 
   t.like(lines(), [{ domain: 'evil', decisions: 4 }]);
   t.is(lines().length, 1);
 });
+
+test('what it costs to decide who may ask is paid', async (t) => {
+  // On a clock that stands still, so that the budget never fills up.
+  const { pki } = server;
+  const budget = { workMsPerSecond: 10, burstMs: 100, inFlight: 8, share: 1 };
+  // Everything in them is in the resource, and in another order.
+  const ends = [
+    'principal',
+    'rincipal',
+    'incipal',
+    'ncipal',
+    'cipal',
+    'ipal',
+    'principa',
+    'princip',
+    'princi',
+    'princ',
+  ];
+  const patterns = ends.flatMap((end) => Array.from({ length: 60 }, (_, index) => `${'*a'.repeat(index + 1)}*${end}*`));
+  const paid = await startServer(t, {
+    domains: [
+      { name: 'media', services: { one: {}, two: {} } },
+      { name: 'plain', roles: { any: ['media.one'] } },
+      {
+        name: 'costly',
+        roles: { any: ['media.two'] },
+        policies: { rules: patterns.map((pattern) => ['ALLOW', 'any', 'access_check', pattern] as const) },
+      },
+    ],
+    pki,
+    options: { 'accessChecks.restricted': true, 'budgets.principal': budget, 'budgets.refusalDelayMs': 0 },
+    monotonic: () => 1_000_000,
+  });
+  const answered = async (name: string, path: string) => {
+    const call = caller(t, paid, await pki.identity(name));
+    let count = 0;
+    while ((await call(path)).status === 403) count += 1;
+    return count;
+  };
+  const plain = await answered('media.one', `/access/domain/plain/principal/media.${'a'.repeat(60)}`);
+  const costly = await answered('media.two', `/access/domain/costly/principal/media.${'a'.repeat(60)}`);
+  t.true(costly > 0 && costly < plain / 2, `${costly} of ${plain}`);
+});

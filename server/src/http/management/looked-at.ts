@@ -1,20 +1,14 @@
 import { costs } from '../../budgets/costs.ts';
 import type { Viewer } from '../../impact/fold.ts';
-import { type Compared, viewerOf } from '../../management/rights.ts';
+import { viewerOf } from '../../management/rights.ts';
 import type { AuditRecord } from '../../model/records.ts';
+import { comparedFor } from '../compared-for.ts';
 import { type RouteContext, requireIdentity } from '../context.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 
 /** Has the caller pay for what a request looks at, however little of it is answered. */
 export function lookedAt(ctx: RouteContext, what: 'row' | 'viewDecision', count = 1): void {
   ctx.state.work += count * costs[what];
-}
-
-/** Has the caller pay for what decisions cost, in units of `maxWork` of the engine. */
-export function comparedFor({ state }: RouteContext): Compared {
-  return (work) => {
-    state.work += work * costs.comparison;
-  };
 }
 
 /** What the caller may look at, as the snapshot has it; it pays for each decision. */

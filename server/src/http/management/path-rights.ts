@@ -2,8 +2,9 @@ import { parseGroupName, parsePolicyName, parseRoleName, parseServiceName } from
 import { ForbiddenError } from '../../errors.ts';
 import type { ManagementDeps } from '../../management/change-domain.ts';
 import { isOperator, mayOperateSome, type Right, requireRight, systemDomain } from '../../management/rights.ts';
+import { comparedFor } from '../compared-for.ts';
 import { type Middleware, type RouteContext, requireIdentity } from '../context.ts';
-import { comparedFor, viewerFor } from './looked-at.ts';
+import { viewerFor } from './looked-at.ts';
 import { domainOf } from './request.ts';
 
 /**

@@ -14,9 +14,10 @@ import { parseReason } from '../../management/require-reason.ts';
 import type { DomainAttributes } from '../../model/records.ts';
 import type { StoreReader } from '../../model/store.ts';
 import { jsonInSteps } from '../../steps/json-steps.ts';
+import { comparedFor } from '../compared-for.ts';
 import { answerJson, type RouteContext, requireIdentity } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
-import { comparedFor, lookedAt, viewerFor } from './looked-at.ts';
+import { lookedAt, viewerFor } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 
 const maxWarnings = 10;

@@ -18,6 +18,7 @@ import { ForbiddenError, InvalidRequestError } from '../../errors.ts';
 import { grantedRoles } from '../../roles/granted-roles.ts';
 import { existingDomain } from '../../snapshot/existing-domain.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
+import { comparedFor } from '../compared-for.ts';
 import { answerJson, type RequestState, type RouteContext, requireIdentity, requirePrincipal } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
 import { answerPlainJson } from '../plain-answer.ts';
@@ -80,7 +81,7 @@ export function isGranted(deps: AccessDeps, snapshot: Snapshot, ctx: RouteContex
   const { action, resource, domain, trustDomain, thumbprint, principal = requireIdentity(ctx).name } = question;
   const asked = { principal, action, resource, ...(trustDomain !== undefined && { trustDomain }) };
   const answer = checkAccess(snapshot, asked, deps.clock.now());
-  ctx.state.work += answer.work * costs.comparison;
+  comparedFor(ctx)(answer.work);
   requireRightToAsk(deps, snapshot, ctx, { domain, principal });
   // A certificate that was revoked speaks for nobody, whatever its principal may do with another.
   return answer.granted && !(thumbprint !== undefined && deps.isRevokedThumbprint(thumbprint));
@@ -163,7 +164,9 @@ function requireRightToAsk(
     action: authorityAction('access_check'),
     resource: `${domain}:principal.${subject}`,
   };
-  if (!checkAccess(snapshot, right, deps.clock.now()).granted) {
+  const { granted, work } = checkAccess(snapshot, right, deps.clock.now());
+  comparedFor(ctx)(work);
+  if (!granted) {
     throw new ForbiddenError('caller may not ask about this principal');
   }
 }

@@ -1,9 +1,11 @@
 import type { RouterMiddleware } from '@koa/router';
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
+import { costs } from '../../budgets/costs.ts';
 import { parseCredentialsRequest } from '../../cloud/credentials-request.ts';
 import { type GetCredentialsDeps, getCredentials } from '../../cloud/get-credentials.ts';
 import { InvalidRequestError } from '../../errors.ts';
+import { comparedFor } from '../compared-for.ts';
 import { answerJson, type RequestState, requireIdentity } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
 
@@ -22,7 +24,13 @@ export function cloudCredentialsRoute(deps: CloudCredentialsDeps): RouterMiddlew
     );
     if (deps === undefined) throw new InvalidRequestError('cloud credentials are not configured on this server');
     const caller = { principal: name, certificate: ctx.state.certificate };
-    const { expiration, ...credentials } = await getCredentials(deps, caller, request);
+    // Whether the certificate was revoked, as the store says it.
+    ctx.state.work += costs.read;
+    const asked = () => {
+      ctx.state.work += costs.cloudCall;
+    };
+    const spending = { asked, compared: comparedFor(ctx) };
+    const { expiration, ...credentials } = await getCredentials(deps, caller, request, spending);
     answerJson(ctx, JSON.stringify({ ...credentials, expiration: formatTimestamp(expiration) }));
   };
 }

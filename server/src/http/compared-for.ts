@@ -1,0 +1,9 @@
+import { costs } from '../budgets/costs.ts';
+import type { Compared } from '../management/rights.ts';
+
+/** Has the caller pay for what decisions cost, in units of `maxWork` of the engine. */
+export function comparedFor({ state }: { readonly state: { work: number } }): Compared {
+  return (work) => {
+    state.work += work * costs.comparison;
+  };
+}
