@@ -1,7 +1,7 @@
 import { type ActionName, type DomainName, foldAscii, type PrincipalName } from '@signet/policy-engine/names';
 import { type Decision, type DecisionContext, type DomainPolicy, decideInDomain } from '@signet/policy-engine/policy';
 import { InvalidRequestError } from '../errors.ts';
-import { directRoles, grantedRoles } from '../roles/granted-roles.ts';
+import { directRoles, grantedRoles, stepsARole } from '../roles/granted-roles.ts';
 import { existingDomain } from '../snapshot/existing-domain.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 
@@ -19,7 +19,7 @@ export interface AccessQuery {
 interface AccessAnswer {
   readonly granted: boolean;
   readonly decision: Decision;
-  /** What the policy has cost, in units of `maxWork` of the engine. */
+  /** What the policy has cost and the roles that are held, in units of `maxWork` of the engine. */
   readonly work: number;
 }
 
@@ -51,7 +51,7 @@ function decideAssumeRole(snapshot: Snapshot, query: AccessQuery, trustDomain: D
   if (resourceDomain(query.resource) === domain.name || roles.length === 0) {
     return decideWithRoles(domain, roles, query);
   }
-  if (domain.foreignPolicy === undefined) return noMatch;
+  if (domain.foreignPolicy === undefined) return { ...noMatch, work: roles.length * stepsARole };
   return decideBy(domain.foreignPolicy, roles, { action: query.action, resource: query.resource });
 }
 
@@ -69,7 +69,7 @@ function decideBy(
 ): Decided {
   const before = policy.work.spent;
   const decision = decideInDomain(policy, roles, action, resource, context);
-  return { decision, work: policy.work.spent - before };
+  return { decision, work: policy.work.spent - before + roles.length * stepsARole };
 }
 
 /** The domain that a resource is of; nobody says that it exists. Throws `InvalidRequestError`. */

@@ -226,3 +226,20 @@ test('refused: a disabled domain, as if it did not exist', (t) => {
   const ask = () => check({ domains: { catalog: { enabled: false, roles } } });
   t.throws(ask, { instanceOf: UnknownDomainError, message: 'domain `catalog` does not exist' });
 });
+
+test('what a check costs grows with the roles that are held, whatever the policy says of them', (t) => {
+  const costOf = (count: number, trustDomain?: string) => {
+    const names = Array.from({ length: count }, (_, index) => `r${index}`);
+    const held = Object.fromEntries(names.map((name) => [name, ['media.player']]));
+    const snapshot = snapshotOf({ catalog: { roles: held, rules: ['allow read movie r0'] }, far: {} });
+    const query = {
+      principal: parsePrincipalName('media.player'),
+      action: parseActionName(trustDomain === undefined ? 'read' : 'assume_role'),
+      resource: trustDomain === undefined ? 'catalog:movie' : 'far:role.reader',
+      ...(trustDomain !== undefined && { trustDomain: parseDomainName(trustDomain) }),
+    };
+    return checkAccess(snapshot, query, 1).work;
+  };
+  t.true(costOf(1000) - costOf(1) >= 999 * 20);
+  t.is(costOf(1000, 'catalog'), 1000 * 20);
+});
