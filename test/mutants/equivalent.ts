@@ -76,8 +76,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'server/src/instances/attestation/call-out.ts',
-    from: 'const found = isIP(host) === 0 ? await lookup(host, { all: true }) : [{ address: host }];',
-    to: 'const found = true ? await lookup(host, { all: true }) : [{ address: host }];',
+    from: 'const addresses = isIP(host) === 0 ? await deps.lookUp(host) : [host];',
+    to: 'const addresses = true ? await deps.lookUp(host) : [host];',
     reason: 'an address that is looked up is found as it is; the look-up is only spared',
   },
   {

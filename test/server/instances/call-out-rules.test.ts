@@ -196,3 +196,23 @@ test.serial('a refusal is an answer, and a fault is none: five of them open the 
   for (let i = 0; i < 5; i += 1) t.not(await ask(failing, status(302)), open);
   t.is(await ask(failing, confirm()), open);
 });
+
+test('a name is looked up once at a time, whoever asks for it', async (t) => {
+  answering = confirm();
+  const asked: string[] = [];
+  const found = Promise.withResolvers<readonly string[]>();
+  const lookUp = (host: string) => {
+    asked.push(host);
+    return host === 'slow.cloud' ? found.promise : Promise.resolve(['127.0.0.1']);
+  };
+  const callOut = calling({ deps: { lookUp } });
+  const attest = (host: string) =>
+    callOut.provider(name, at(host), 0).attest({ ...request, clientAddress: '10.0.0.2' });
+  const slow = Promise.all([attest('slow.cloud'), attest('slow.cloud'), attest('slow.cloud')]);
+  await t.notThrowsAsync(attest('quick.cloud'), 'another name is found meanwhile');
+  t.deepEqual(asked, ['slow.cloud', 'quick.cloud']);
+  found.resolve(['127.0.0.1']);
+  await t.notThrowsAsync(slow);
+  await t.notThrowsAsync(attest('slow.cloud'));
+  t.deepEqual(asked, ['slow.cloud', 'quick.cloud', 'slow.cloud'], 'what was found is not kept');
+});

@@ -1,4 +1,3 @@
-import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { PeerCertificate } from 'node:tls';
 import type { Clock } from '@signet/policy-engine/clock';
@@ -20,6 +19,7 @@ import { type AttestationProvider, type AttestationRequest, ProviderFailedError 
 import { type CallOutCaller, CallSlots, type TakenBy } from './call-slots.ts';
 import { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.ts';
 import { attestedBy, confirmationFor, confirmationSchema } from './confirmation.ts';
+import { type LookUp, sharedLookUp } from './shared-look-up.ts';
 
 /** The certificate with which the server calls providers, and the roots that theirs must chain to. PEM. */
 interface CallOutIdentity {
@@ -42,6 +42,8 @@ export interface CallOutDeps {
   readonly traceparent?: (() => string | undefined) | undefined;
   /** DNS names that need nobody to vouch for them. */
   readonly isOwnName: (name: string) => boolean;
+  /** Default: as the system finds them. */
+  readonly lookUp?: LookUp | undefined;
 }
 
 /** Calls the endpoints of providers, as often at a time as `CallSlots` says. One circuit for each provider and caller: neither costs the others anything. */
@@ -56,6 +58,8 @@ const pauseMs = 30_000;
 /** Circuits kept, of one caller and provider each. One that is forgotten only forgets failures. */
 const maxCircuits = 4096;
 
+type ExchangeDeps = CallOutDeps & { readonly lookUp: LookUp };
+
 interface Target {
   readonly url: URL;
   /** Where to connect: looked up once and then fixed, so that no second look-up can lead elsewhere. */
@@ -63,7 +67,8 @@ interface Target {
   readonly host: string;
 }
 
-export function createCallOut(deps: CallOutDeps): CallOut {
+export function createCallOut(given: CallOutDeps): CallOut {
+  const deps: ExchangeDeps = { ...given, lookUp: sharedLookUp(given.lookUp) };
   const guards: Guards = { slots: new Map(), circuits: new LRUCache(atMost(maxCircuits)) };
   return {
     provider: (name, endpoint, credentialsFrom) => ({
@@ -165,11 +170,14 @@ function parseEndpoint(endpoint: string, provider: PrincipalName): URL {
   return url;
 }
 
-async function locate(deps: CallOutDeps, url: URL, provider: PrincipalName): Promise<Target> {
+async function locate(
+  deps: Pick<ExchangeDeps, 'addresses' | 'lookUp'>,
+  url: URL,
+  provider: PrincipalName,
+): Promise<Target> {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const listed = deps.addresses.allowsHost(host);
-  const found = isIP(host) === 0 ? await lookup(host, { all: true }) : [{ address: host }];
-  const addresses = found.map(({ address }) => address);
+  const addresses = isIP(host) === 0 ? await deps.lookUp(host) : [host];
   const address = addressToCall(addresses, (each) => deps.addresses.allowsAddress(each, listed));
   if (address !== undefined) return { url, host, address };
   throw new ProviderFailedError(`the endpoint of provider \`${provider}\` is not one that may be called`);
@@ -228,7 +236,7 @@ function agentOptions(deps: CallOutDeps, target: Target, identity: CallOutIdenti
   };
 }
 
-async function exchange(deps: CallOutDeps, called: Called, request: AttestationRequest): Promise<string> {
+async function exchange(deps: ExchangeDeps, called: Called, request: AttestationRequest): Promise<string> {
   const { name: provider } = called;
   const url = parseEndpoint(called.endpoint, provider);
   const signal = AbortSignal.timeout(deps.timeoutMs);
