@@ -3,6 +3,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, w
 import { join } from 'node:path';
 import { checkBundle, localKeys } from '@signet/updater/check-bundle';
 import type { UpdaterConfig } from '@signet/updater/config/config';
+import { nodeFileSystem } from '@signet/updater/files/file-system';
 import { State } from '@signet/updater/state';
 import { policyDirectory } from '@signet/updater/updater';
 import test from 'ava';
@@ -61,6 +62,22 @@ test('asks conditionally, also after a restart, over one connection', async (t) 
   t.deepEqual(kinds(await world.runOnce()), { catalog: 'unchanged' });
   t.deepEqual(world.bundleRequests(), ['catalog -', 'catalog "1.1"', 'catalog "1.1"']);
   t.is(world.read('catalog.pol'), served);
+});
+
+test('the files of the directory are not gone through for each domain', async (t) => {
+  const world = await updaterWorld(t, ['catalog', 'media', 'sports']);
+  await world.publish({ version: 1 });
+  let searches = 0;
+  const list = async (path: string) => {
+    const names = await nodeFileSystem.list(path);
+    const includes = (name: string) => {
+      searches += 1;
+      return names.indexOf(name) >= 0;
+    };
+    return Object.assign([...names], { includes });
+  };
+  t.is(kinds(await world.runOnce({ ...nodeFileSystem, list }))['catalog'], 'updated');
+  t.is(searches, 0);
 });
 
 interface Refusal {

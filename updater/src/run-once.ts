@@ -135,6 +135,7 @@ async function buildStatus(deps: RunDeps, outcomes: ReadonlyMap<DomainName, Outc
   const before = await readStatus(directory);
   const now = clock.now();
   const names = await directory.list();
+  const present = new Set(names);
   const { kids, leftOut, fetchedAt, error } = keys.facts;
   const identity = await deps.client.identity();
   return {
@@ -150,7 +151,7 @@ async function buildStatus(deps: RunDeps, outcomes: ReadonlyMap<DomainName, Outc
     },
     domains: Object.fromEntries(
       [...outcomes].map(([domain, outcome]) => {
-        const onDisk = names.includes(bundleName(domain)) ? before?.domains[domain] : undefined;
+        const onDisk = present.has(bundleName(domain)) ? before?.domains[domain] : undefined;
         return [domain, domainStatus(onDisk, outcome, now)];
       }),
     ),
