@@ -1,4 +1,10 @@
-import { type ActionName, type DomainName, foldAscii, type PrincipalName } from '@signet/policy-engine/names';
+import {
+  type ActionName,
+  type DomainName,
+  foldAscii,
+  type PrincipalName,
+  type RoleName,
+} from '@signet/policy-engine/names';
 import { type Decision, type DecisionContext, type DomainPolicy, decideInDomain } from '@signet/policy-engine/policy';
 import { InvalidRequestError } from '../errors.ts';
 import { directRoles, grantedRoles, stepsARole } from '../roles/granted-roles.ts';
@@ -36,12 +42,38 @@ export function checkAccess(snapshot: Snapshot, query: AccessQuery, now: number)
   return { granted: decision.status === 'ALLOW', decision, work };
 }
 
+/** Checks of one principal, of which none takes another domain's word; what it holds in a domain is found and paid once. */
+export function checksOf(
+  snapshot: Snapshot,
+  principal: PrincipalName,
+  now: number,
+): (query: Pick<AccessQuery, 'action' | 'resource'>) => AccessAnswer {
+  const held = new Map<DomainSnapshot, readonly RoleName[]>();
+  return (query) => {
+    const domain = existingDomain(snapshot, resourceDomain(query.resource));
+    const known = held.get(domain);
+    const roles = known ?? heldRoles(snapshot, domain, principal, now);
+    held.set(domain, roles);
+    const { decision, work } = decideWithRoles(domain, roles, query);
+    const paid = known === undefined ? work : work - roles.length * stepsARole;
+    return { granted: decision.status === 'ALLOW', decision, work: paid };
+  };
+}
+
 type Decided = Pick<AccessAnswer, 'decision' | 'work'>;
 
 function decideInOwnDomain(snapshot: Snapshot, query: AccessQuery, now: number): Decided {
   const domain = existingDomain(snapshot, resourceDomain(query.resource));
-  const roles = grantedRoles(snapshot, domain, query.principal, now).map((role) => role.name);
-  return decideWithRoles(domain, roles, query);
+  return decideWithRoles(domain, heldRoles(snapshot, domain, query.principal, now), query);
+}
+
+function heldRoles(
+  snapshot: Snapshot,
+  domain: DomainSnapshot,
+  principal: PrincipalName,
+  now: number,
+): readonly RoleName[] {
+  return grantedRoles(snapshot, domain, principal, now).map((role) => role.name);
 }
 
 /** Only who is listed in a role of the trust domain counts: delegation has one hop. */
@@ -56,17 +88,15 @@ function decideAssumeRole(snapshot: Snapshot, query: AccessQuery, trustDomain: D
 }
 
 /** Somebody without any role is an answer ("no assertion matches"), not a malformed question as it is for a token. */
-function decideWithRoles(domain: DomainSnapshot, roles: readonly string[], query: AccessQuery): Decided {
+function decideWithRoles(domain: DomainSnapshot, roles: readonly string[], query: Asked): Decided {
   return roles.length === 0 ? noMatch : decideBy(domain.policy, roles, query);
 }
 
 const noMatch: Decided = { decision: { status: 'DENY_NO_MATCH' }, work: 0 };
 
-function decideBy(
-  policy: DomainPolicy,
-  roles: readonly string[],
-  { action, resource, context }: Pick<AccessQuery, 'action' | 'resource' | 'context'>,
-): Decided {
+type Asked = Pick<AccessQuery, 'action' | 'resource' | 'context'>;
+
+function decideBy(policy: DomainPolicy, roles: readonly string[], { action, resource, context }: Asked): Decided {
   const before = policy.work.spent;
   const decision = decideInDomain(policy, roles, action, resource, context);
   return { decision, work: policy.work.spent - before + roles.length * stepsARole };

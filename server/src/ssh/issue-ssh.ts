@@ -1,7 +1,8 @@
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
+import { pauseBetweenSlices } from '@signet/policy-engine/internal/slices';
 import type { ActionName, DomainName, PathElement, PrincipalName } from '@signet/policy-engine/names';
 import { authorityAction } from '../access/authority.ts';
-import { checkAccess } from '../access/check-access.ts';
+import { checksOf } from '../access/check-access.ts';
 import { type AskersCertificate, type DecideAgainDeps, decidedAgain } from '../access/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError } from '../errors.ts';
 import type { RecordingConditions } from '../model/certificate-store.ts';
@@ -36,6 +37,8 @@ export interface AskingCertificate extends AskersCertificate {
 interface SshUser {
   readonly principal: PrincipalName;
   readonly asking: AskingCertificate;
+  /** Told what decisions cost, in units of `maxWork` of the engine. */
+  readonly compared?: ((work: number) => void) | undefined;
 }
 
 /** A host that asks for its certificate: the identity it has shown and the names that were found to be its own. */
@@ -70,14 +73,15 @@ const action: ActionName = authorityAction(loginAction);
  */
 export async function issueUserCertificate(
   deps: IssueSshDeps,
-  { principal: caller, asking }: SshUser,
+  user: SshUser,
   request: SshCertRequest,
 ): Promise<IssuedSshCertificate> {
+  const { principal: caller, asking } = user;
   const authority = configured(deps.authorities.user, 'user');
   expectKind(request, 'user');
   const logins = request.principals.map((principal) => parseLogin(principal, deps.loginDomain));
   expectRequestor(request, caller);
-  requireLogins(deps, deps.snapshot(), caller, logins);
+  await requireLogins(deps, deps.snapshot(), user, logins);
   const subject = {
     keyId: userKeyId(caller),
     principals: logins.map((login) => login.principal),
@@ -87,19 +91,24 @@ export async function issueUserCertificate(
   const profile = userProfile(subject, deps.rules, epochSeconds(deps.clock));
   const whose = { owner: caller, provider: undefined, instanceId: undefined, askingSerial: asking.serial };
   const conditions = decidedAgain(deps, { principal: caller, certificate: asking }, (snapshot) =>
-    requireLogins(deps, snapshot, caller, logins),
+    requireLogins(deps, snapshot, user, logins),
   );
   return issue(deps, authority, { profile, request, whose, conditions });
 }
 
-function requireLogins(
+async function requireLogins(
   { clock }: Pick<IssueSshDeps, 'clock'>,
   snapshot: Snapshot,
-  caller: PrincipalName,
+  { principal: caller, compared }: SshUser,
   logins: readonly SshLogin[],
-): void {
+): Promise<void> {
+  const check = checksOf(snapshot, caller, clock.now());
+  const pause = pauseBetweenSlices();
   for (const { principal, resource } of logins) {
-    if (checkAccess(snapshot, { principal: caller, action, resource }, clock.now()).granted) continue;
+    await pause();
+    const { granted, work } = check({ action, resource });
+    compared?.(work);
+    if (granted) continue;
     throw new ForbiddenError(`principal may not log in as \`${principal}\``, { detail: { caller, resource } });
   }
 }

@@ -1,6 +1,6 @@
 import { parseActionName, parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
 import type { Status } from '@signet/policy-engine/policy';
-import { checkAccess } from '@signet/server/access/check-access';
+import { checkAccess, checksOf } from '@signet/server/access/check-access';
 import { InvalidRequestError, UnknownDomainError } from '@signet/server/errors';
 import test from 'ava';
 import { type DomainSketch, snapshotOf } from '#support/domains';
@@ -242,4 +242,28 @@ test('what a check costs grows with the roles that are held, whatever the policy
   };
   t.true(costOf(1000) - costOf(1) >= 999 * 20);
   t.is(costOf(1000, 'catalog'), 1000 * 20);
+});
+
+test('checks of one principal are answered as each alone, and what it holds is paid once', (t) => {
+  const names = Array.from({ length: 100 }, (_, index) => `r${index}`);
+  const held = Object.fromEntries(names.map((name) => [name, ['media.player']]));
+  const rules = ['allow read movie r0', 'allow read series r1', 'deny read series r2'];
+  const snapshot = snapshotOf({ catalog: { roles: held, rules }, other: { roles: held, rules: [] } });
+  const principal = parsePrincipalName('media.player');
+  const check = checksOf(snapshot, principal, 1);
+  const asked = ['catalog:movie', 'catalog:series', 'other:movie', 'catalog:movie'].map((resource) => ({
+    action: parseActionName('read'),
+    resource,
+  }));
+  const alone = asked.map((query) => checkAccess(snapshot, { ...query, principal }, 1));
+  const together = asked.map(check);
+  t.deepEqual(
+    together.map(({ granted, decision }) => [granted, decision.status]),
+    alone.map(({ granted, decision }) => [granted, decision.status]),
+  );
+  const saved = together.map(({ work }, index) => (alone[index]?.work ?? 0) - work);
+  t.deepEqual(saved, [0, 100 * 20, 0, 100 * 20]);
+  t.throws(() => check({ action: parseActionName('read'), resource: 'nowhere:movie' }), {
+    instanceOf: UnknownDomainError,
+  });
 });

@@ -132,6 +132,33 @@ function read(line: string) {
   };
 }
 
+test('the roles of who asks for many logins are found once for each domain and time, and paid', async (t) => {
+  let [looked, work] = [0, 0];
+  const counted: Snapshot = {
+    ...snapshot,
+    members: new Proxy(snapshot.members, {
+      get(target, name) {
+        if (name === 'get') looked += 1;
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    }),
+  };
+  const { deps } = world({ snapshot: () => counted });
+  const compared = (more: number) => {
+    work += more;
+  };
+  const ask = async (...principals: string[]) => {
+    [looked, work] = [0, 0];
+    await issueUserCertificate(deps, { ...user, compared }, request('user', principals));
+    return { looked, work };
+  };
+  const one = await ask('media:a');
+  const many = await ask('media:a', 'media:b', 'media:c', 'media:d');
+  t.is(many.looked, one.looked);
+  t.true(one.work > 0 && many.work > one.work);
+});
+
 test('a user certificate: what it says, and what is recorded before it is signed', async (t) => {
   const { deps, events, records } = world();
   const issued = await issueUserCertificate(deps, user, request('user', ['deploy', 'Media:admin']));

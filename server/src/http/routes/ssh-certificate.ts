@@ -11,6 +11,7 @@ import type { LiveRevocations } from '../../x509/live-revocations.ts';
 import type { NamingRules } from '../../x509/naming.ts';
 import { bodyJson } from '../body.ts';
 import { callerHas, entityMarkOf } from '../cached-answer.ts';
+import { comparedFor } from '../compared-for.ts';
 import { answerJson, type RequestState, requireCaller, requireIdentity, requirePrincipal } from '../context.ts';
 
 export interface SshRouteDeps {
@@ -37,7 +38,11 @@ export function sshCertificateRoute(deps: SshRouteDeps): RouterMiddleware<Reques
     const asking = { serial, issuedAt, notAfter: Math.floor(notAfter / 1000) };
     const issued =
       request.kind === 'user'
-        ? await issueUserCertificate(deps.issue, { principal: caller.principal, asking }, request)
+        ? await issueUserCertificate(
+            deps.issue,
+            { principal: caller.principal, asking, compared: comparedFor(ctx) },
+            request,
+          )
         : await issueHostCertificate(deps.issue, await callingHost(deps, caller, asking), request);
     ctx.status = 201;
     ctx.set('Cache-Control', 'no-store');
