@@ -5,7 +5,7 @@ import {
   type PrincipalName,
   type RoleName,
 } from '@signet/policy-engine/names';
-import { type DomainPolicy, decideInDomain, matchesPattern } from '@signet/policy-engine/policy';
+import { type DomainPolicy, decideInDomain, matchesPattern, Work } from '@signet/policy-engine/policy';
 import type { WireAssertion, WireConditions } from '@signet/policy-engine/wire';
 import { type ExplainedRole, explainHeldRoles, type RolePath } from '../roles/explain-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
@@ -133,7 +133,7 @@ function* assertionsOf(
     for (const [index, assertion] of assertions.entries()) {
       // A pattern may cost as much as a hundred plain texts.
       yield;
-      if (!isAbout(assertion, action)) continue;
+      if (!isAbout(assertion, action, compared)) continue;
       if (/[*?]/.test(assertion.role)) compared(stepsAPattern * shown.size);
       if (rolesOf(domain, assertion, shown).length > 0)
         found.push({ domain, policy, id: assertion.id ?? index, assertion });
@@ -170,8 +170,16 @@ function seesPath(sees: ListAccessDeps['sees'], path: RolePath): boolean {
   return sees(path.group.slice(0, colon) as DomainName, path.group.slice(colon + 1));
 }
 
-function isAbout(assertion: WireAssertion, action: ActionName | undefined): boolean {
-  return action === undefined || matchesPattern(foldAscii(assertion.action), action);
+function isAbout(
+  assertion: WireAssertion,
+  action: ActionName | undefined,
+  compared: ListAccessDeps['compared'],
+): boolean {
+  if (action === undefined) return true;
+  const work = new Work(Number.MAX_SAFE_INTEGER);
+  const isNamed = matchesPattern(foldAscii(assertion.action), action, work);
+  compared(work.spent);
+  return isNamed;
 }
 
 /** Those of the roles that an assertion of the domain is about. */

@@ -1,6 +1,6 @@
 import { runInSlices } from '@signet/policy-engine/internal/slices';
 import { type DomainName, foldAscii } from '@signet/policy-engine/names';
-import { matchesPattern } from '@signet/policy-engine/policy';
+import { matchesPattern, Work } from '@signet/policy-engine/policy';
 import type { Store, StoreReader } from '../model/store.ts';
 import { coveringEntries } from '../snapshot/domain-members.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -35,6 +35,8 @@ export interface SearchDeps {
   readonly sees: (domain: DomainName, object: string) => boolean;
   /** Told how many members and assertions were compared, as the search goes on. */
   readonly looked: (rows: number) => void;
+  /** Told what comparing patterns has cost, in units of `maxWork` of the engine. */
+  readonly compared: (work: number) => void;
 }
 
 /** The place of a hit in the list of all: by domain, kind, name and entry. */
@@ -119,9 +121,13 @@ function* memberHits({ snapshot, looked }: SearchDeps, domain: DomainName, membe
 }
 
 /** None when no assertions are looked for. */
-function* assertionHits({ snapshot, looked }: SearchDeps, domain: DomainName, query: SearchQuery): Steps<SearchHit[]> {
+function* assertionHits(
+  { snapshot, looked, compared }: SearchDeps,
+  domain: DomainName,
+  query: SearchQuery,
+): Steps<SearchHit[]> {
   if (!searchesAssertions(query)) return [];
-  const fits = speaksOf(domain, query);
+  const fits = speaksOf(domain, query, compared);
   const hits: SearchHit[] = [];
   const active = snapshot.domain(domain)?.policies.filter((policy) => policy.active !== false) ?? [];
   for (const { name, assertions } of active) {
@@ -136,10 +142,15 @@ function* assertionHits({ snapshot, looked }: SearchDeps, domain: DomainName, qu
 }
 
 /** Whether an assertion of the domain names what is looked for. */
-function speaksOf(domain: DomainName, { resource, action }: SearchQuery) {
+function speaksOf(domain: DomainName, { resource, action }: SearchQuery, compared: SearchDeps['compared']) {
   const wanted = resource === undefined ? undefined : foldAscii(resource);
   const full = wanted === undefined || wanted.includes(':') ? wanted : `${domain}:${wanted}`;
-  return (assertion: { readonly resource: string; readonly action: string }) =>
-    (full === undefined || matchesPattern(foldAscii(assertion.resource), full)) &&
-    (action === undefined || matchesPattern(foldAscii(assertion.action), foldAscii(action)));
+  return (assertion: { readonly resource: string; readonly action: string }) => {
+    const work = new Work(Number.MAX_SAFE_INTEGER);
+    const isNamed =
+      (full === undefined || matchesPattern(foldAscii(assertion.resource), full, work)) &&
+      (action === undefined || matchesPattern(foldAscii(assertion.action), foldAscii(action), work));
+    compared(work.spent);
+    return isNamed;
+  };
 }

@@ -47,10 +47,23 @@ const server = await startServer(file, {
         rules: Array.from({ length: 100 }, (_, index) => ['ALLOW', 'any', 'manage_*', `role.*x${index}*y`] as const),
       },
     },
+    {
+      name: 'patterns',
+      roles: { admin: ['media.eight', 'media.nine'], any: [] },
+      policies: {
+        // A literal that nearly fits everywhere.
+        rules: Array.from(
+          { length: 20 },
+          (_, index) => ['ALLOW', 'any', `*${'l'.repeat(100)}${index}*`, `*${'a'.repeat(900)}${index}*`] as const,
+        ),
+      },
+    },
     { name: 'small', roles: { admin: ['sys.auth.operator'] } },
     {
       name: 'media',
-      services: Object.fromEntries(['one', 'two', 'three', 'four', 'five', 'six', 'seven'].map((n) => [n, {}])),
+      services: Object.fromEntries(
+        ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine'].map((n) => [n, {}]),
+      ),
     },
     ...Array.from({ length: 300 }, (_, index) => ({ name: `other${index}` })),
   ],
@@ -115,4 +128,11 @@ test.serial('others have their turn while it is found which reviews may be seen'
   const { decide, pauses } = costlyDecisions();
   t.is((await server.store.dueReviews({ at: 1000, limit: 10, isVisible: decide })).length, 10);
   t.is(pauses(), 9);
+});
+
+test.serial('comparisons with patterns are paid by what they cost', async (t) => {
+  const [short, long] = [await as('media.eight'), await as('media.nine')];
+  const few = await answered(long, `/search?resource=patterns:${'a'.repeat(4087)}`, 200);
+  const many = await answered(short, '/search?resource=patterns:a', 200);
+  t.true(few > 0 && few < many / 5, `${few} of ${many}`);
 });

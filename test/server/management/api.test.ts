@@ -278,6 +278,14 @@ test('search finds members through wildcards and rules through patterns', async 
   t.deepEqual(await hits('resource=found:shelf1&action=read'), ['ALLOW read on found:shelf* for found:role.reader']);
   t.deepEqual(await hits('resource=found:shelf1&action=write'), []);
   t.is((await boss(`${base}/search`)).status, 400);
+  for (const [name, most] of [
+    ['resource', 4096],
+    ['action', 256],
+  ] as const) {
+    t.is((await boss(`${base}/search?${name}=${'a'.repeat(most)}`)).status, 200);
+    const { status, body } = await boss(`${base}/search?${name}=${'a'.repeat(most + 1)}`);
+    t.deepEqual([status, body], [400, { code: 400, message: `${name} must have at most ${most} characters` }]);
+  }
 });
 
 test('a domain goes only when it is disabled', async (t) => {

@@ -1,5 +1,6 @@
 import { runInSlices } from '@signet/policy-engine/internal/slices';
 import { type DomainName, parseActionName, parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
+import { maxActionLength, maxResourceLength } from '@signet/policy-engine/policy';
 import { InvalidRequestError } from '../../errors.ts';
 import { keyOfEntry, listAccessInSteps } from '../../management/list-access.ts';
 import { readPage } from '../../management/paging.ts';
@@ -38,6 +39,8 @@ export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRout
       if (member === undefined && resource === undefined && action === undefined) {
         throw new InvalidRequestError('the query needs member, resource or action');
       }
+      requireLength('resource', resource, maxResourceLength);
+      requireLength('action', action, maxActionLength);
       const snapshot = deps.snapshot();
       const wanted = {
         ...(member !== undefined && { member }),
@@ -47,7 +50,8 @@ export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRout
       const { sees } = viewerFor({ ...deps, snapshot: () => snapshot }, ctx);
       const isVisible = (domain: DomainName) => sees(domain, 'domain');
       const looked = (rows: number) => lookedAt(ctx, 'row', rows);
-      const searched = { snapshot, store: deps.store, isVisible, sees, looked };
+      const compared = comparedFor(ctx);
+      const searched = { snapshot, store: deps.store, isVisible, sees, looked, compared };
       const read = (after: string, limit: number) => search(searched, wanted, after, limit);
       await answerView(ctx, await readPage(read, keyOfHit, pageRequestOf(ctx, query), deps.pagingSecret));
     },
@@ -63,6 +67,13 @@ export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRout
       await answerView(ctx, await readPage(read, keyOfEntry, pageRequestOf(ctx, query), deps.pagingSecret));
     },
   );
+}
+
+/** No resource or action is longer, nor is one that somebody asks about. */
+function requireLength(name: string, text: string | undefined, most: number): void {
+  if (text !== undefined && text.length > most) {
+    throw new InvalidRequestError(`${name} must have at most ${most} characters`);
+  }
 }
 
 /** About whom is asked, and about what of its access. */

@@ -220,8 +220,8 @@ const records: readonly Operation[] = [
   ),
   list(['Search', `${base}/search`, 'Where a principal, resource or action is found'], shapes.searchHitShape, {
     member: { says: 'a principal, group or pattern', schema: z.string() },
-    resource: { says: '`domain:entity`, or an entity of any domain', schema: z.string() },
-    action: { says: 'an action', schema: z.string() },
+    resource: { says: '`domain:entity`, or an entity of any domain; at most 4096 characters', schema: z.string() },
+    action: { says: 'an action; at most 256 characters', schema: z.string() },
   }),
 ];
 
