@@ -12,6 +12,7 @@ import { processCpuNanoseconds } from '../measure/process-cpu.ts';
 import { startProgram } from '../measure/program.ts';
 import { formatSpread, markdownTable } from '../measure/report.ts';
 import { type Spread, spreadOf } from '../measure/statistics.ts';
+import { startLocalSts, stsEnvironment } from './local-sts.ts';
 
 const main = fileURLToPath(new URL('../../server/src/main.ts', import.meta.url));
 const policies = fileURLToPath(new URL('../../policies', import.meta.url));
@@ -41,7 +42,8 @@ export async function budgetsPart({ folder, quick }: PartContext): Promise<PartR
   const config = join(home, 'signet.yaml');
   signet('init', home, '--port', '0', '--identity', 'media.studio', 'sys.auth.operator');
   signet('--config', config, 'apply', policies);
-  appendFileSync(config, unlimited);
+  const sts = await startLocalSts();
+  appendFileSync(config, `${unlimited}cloud: { aws: { region: eu-central-1, endpoint: '${sts.endpoint}' } }\n`);
   const documents = join(folder, 'documents');
   mkdirSync(documents);
   writeFileSync(join(documents, 'big.yaml'), bigDocument());
@@ -50,7 +52,10 @@ export async function budgetsPart({ folder, quick }: PartContext): Promise<PartR
   }
   signet('--config', config, 'apply', documents);
   const args = [source, main, '--config', config, 'serve', '--json'];
-  const server = await startProgram({ name: 'signet', args, logFile: join(folder, 'log') }, 1);
+  const server = await startProgram(
+    { name: 'signet', args, logFile: join(folder, 'log'), environment: stsEnvironment },
+    1,
+  );
   try {
     const measured = new Map([...measureEngine(quick), ...(await measureServer(home, server, quick))]);
     const rows = Object.entries(costs).map(([kind, counted]) => {
@@ -61,6 +66,7 @@ export async function budgetsPart({ folder, quick }: PartContext): Promise<PartR
     return { markdown: `## What the units of budgets cost\n\n${markdownTable(head, rows)}`, figures: [] };
   } finally {
     await server.stop();
+    sts.close();
   }
 }
 
@@ -116,6 +122,13 @@ async function measureServer(
   };
   const added = await bench.cost(addMember, byOperator);
   const bundle = await bench.cost({ path: '/domain/big/policy/signed', status: 200 });
+  let sessions = 0;
+  // A session of its own each time: credentials that are kept are not asked for again.
+  const assumeRole = (): Call => {
+    sessions += 1;
+    return { path: `/domain/big/role/nightly/creds?externalId=session-${sessions}`, status: 200 };
+  };
+  const assumed = await bench.cost(assumeRole);
   const result: Measured[] = [
     ['request', spreadOf(plain)],
     ['handshake', beyond(await bench.cost({ path: '/oauth2/keys', status: 200 }, () => new Agent(asStudio)))],
@@ -133,6 +146,8 @@ async function measureServer(
     ['viewDecision', beyond(listed, otherDomains)],
     ['row', beyond(rules, bigRules)],
     ['answerByte', beyond(bundle, bundleBytes)],
+    // Beside a read of the store, which is counted as well.
+    ['cloudCall', spreadOf(assumed.map((figure, round) => figure - (read[round] ?? 0)))],
   ];
   studio.destroy();
   operator.destroy();
@@ -150,7 +165,7 @@ function bigDocument(): string {
     { length: bigRules },
     (_, index) => `    - { effect: allow, action: read, resource: "object-${index}-${'x'.repeat(60)}", role: reader }`,
   );
-  return `domain: big\nroles:\n  reader:\n    members: [media.studio]\n  admin:\n    members: [sys.auth.operator]\npolicies:\n  rules:\n${rules.join('\n')}\n`;
+  return `domain: big\nroles:\n  reader:\n    members: [media.studio]\n  admin:\n    members: [sys.auth.operator]\naccounts: { aws: "123456789012" }\npolicies:\n  cloud:\n    - { effect: allow, action: assume_aws_role, resource: nightly, role: reader }\n  rules:\n${rules.join('\n')}\n`;
 }
 
 function roleRequest(): string {

@@ -18,6 +18,8 @@ export interface ProgramOptions {
   readonly wrapper?: readonly string[];
   /** Where standard error goes; read back when the program does not start. */
   readonly logFile: string;
+  /** Beside the environment of this process. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** The command that keeps a process on one processor, when the machine has it. */
@@ -33,7 +35,7 @@ export async function startProgram(options: ProgramOptions, processor: number): 
   const log = openSync(options.logFile, 'a');
   const child = spawn(command[0] ?? process.execPath, command.slice(1), {
     // What an earlier run compiled helps nobody who starts a server for the first time.
-    env: { ...process.env, NODE_ENV: 'production', NODE_DISABLE_COMPILE_CACHE: '1' },
+    env: { ...process.env, NODE_ENV: 'production', NODE_DISABLE_COMPILE_CACHE: '1', ...options.environment },
     stdio: ['ignore', 'pipe', log],
   });
   closeSync(log);
