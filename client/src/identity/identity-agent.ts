@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { SignetClientError } from '../errors.ts';
 import { runSteps } from '../run-steps.ts';
-import { type IdentityTexts, readIdentityFiles, writeIdentityFiles } from './identity-files.ts';
+import { type IdentityTexts, lockIdentityFolder, putIdentityFiles, readIdentityFiles } from './identity-files.ts';
 import { httpTransport, type IdentityTransport } from './identity-transport.ts';
 import type { InstanceName, ReceivedIdentity } from './instance-requests.ts';
 import { certificateState, hasCome, identityLife, later, type Moment, pauseAfter } from './renewal.ts';
@@ -47,6 +47,8 @@ export interface IdentityAgent {
   /** Steps whenever something is due, until the signal fires. Waits for what is done with an outcome. */
   run(signal: AbortSignal, onOutcome?: (outcome: IdentityOutcome) => unknown): Promise<void>;
 }
+
+const usualTimeoutMs = 30_000;
 
 interface Known {
   readonly texts: IdentityTexts;
@@ -99,18 +101,33 @@ class Agent implements IdentityAgent {
     readonly signal?: AbortSignal;
   }): Promise<IdentityOutcome> {
     await this.#load();
+    const idle = this.#idle(force);
+    if (idle !== undefined) return idle;
+    const { folder, timeoutMs = usualTimeoutMs } = this.#options;
+    await using _ = await lockIdentityFolder(folder, { waitMs: timeoutMs, signal });
+    await this.#load();
+    // Another process may have done it meanwhile.
+    return this.#idle(force) ?? (await this.#renew(signal));
+  }
+
+  /** What there is to say while nothing is due. */
+  #idle(force: boolean): IdentityOutcome | undefined {
     const [known, now] = [this.#known, this.#now()];
-    const due = known && certificateState(known, now);
+    if (known === undefined || force) return undefined;
     const isPausing = this.#failures > 0 && !hasCome(this.#retryAt, now);
-    if (known !== undefined && !force && (due === 'fresh' || isPausing)) {
-      return { kind: 'current', notAfter: known.notAfter, nextAt: this.#nextAt(known, now) };
-    }
+    if (certificateState(known, now) !== 'fresh' && !isPausing) return undefined;
+    return { kind: 'current', notAfter: known.notAfter, nextAt: this.#nextAt(known, now) };
+  }
+
+  async #renew(signal: AbortSignal | undefined): Promise<IdentityOutcome> {
+    const known = this.#known;
+    const hasEnded = known !== undefined && certificateState(known, this.#now()) === 'ended';
     if (known === undefined) return this.#accept('registered', await this.#register(signal));
     try {
       return await this.#accept('refreshed', await this.#refresh(known, signal));
     } catch (error) {
       // Revoked, deleted, unknown, or ended: only attestation helps now.
-      const isOver = isRefusal(error) || due === 'ended';
+      const isOver = isRefusal(error) || hasEnded;
       if (!isOver || signal?.aborted === true) throw error;
       return this.#accept('registered', await this.#register(signal));
     }
@@ -160,7 +177,7 @@ class Agent implements IdentityAgent {
   async #accept(kind: 'registered' | 'refreshed', identity: ReceivedIdentity): Promise<IdentityOutcome> {
     const { notAfter, serial, ...texts } = identity;
     const known = knownFrom(texts, this.#now());
-    await writeIdentityFiles(this.#options.folder, texts, serial);
+    await putIdentityFiles(this.#options.folder, texts, serial);
     this.#known = known;
     this.#failures = 0;
     return { kind, notAfter, serial, nextAt: known.renewAt.wall };
@@ -182,6 +199,9 @@ function isRefusal(error: unknown): boolean {
 
 function toClientError(error: unknown): SignetClientError {
   if (error instanceof SignetClientError) return error;
+  if (error instanceof Error && error.name === 'AbortError') {
+    return new SignetClientError('aborted', 'the request was aborted by the caller', { cause: error });
+  }
   const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
   return new SignetClientError('invalid-identity', `a file of the identity cannot be read or written (${reason})`, {
     cause: error,

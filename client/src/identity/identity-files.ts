@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { replaceFile, syncDirectory } from '@signet/policy-engine/internal/files';
+import { type LockWait, lockFile, replaceFile, syncDirectory } from '@signet/policy-engine/internal/files';
+import { SignetClientError } from '../errors.ts';
 
 /** The texts of an identity, PEM. */
 export interface IdentityTexts {
@@ -33,6 +34,8 @@ const parts = ['certificate', 'key', 'issuers', 'sshHostCertificate'] as const;
 const current = '.current';
 const versionPrefix = '.identity-';
 const temporaryEnd = '.new';
+const lockName = '.lock';
+const writeWaitMs = 30_000;
 
 /** Where the files of an identity are in a folder. */
 export function identityPaths(folder: string): IdentityPaths {
@@ -72,11 +75,28 @@ async function replaceLink(target: string, path: string): Promise<void> {
 }
 
 /**
+ * Keeps all others from replacing the identity of a folder, which is made where there is none, until it is disposed: of two that renew one
+ * certificate at once, one presents what the server takes for stolen. Throws `invalid-identity` when another one has kept it for so long.
+ */
+export async function lockIdentityFolder(folder: string, wait: LockWait): Promise<AsyncDisposable> {
+  await mkdir(folder, { recursive: true, mode: 0o755 });
+  const lock = await lockFile(join(folder, lockName), wait);
+  if (lock !== undefined) return lock;
+  throw new SignetClientError('invalid-identity', `another process is renewing the certificate in \`${folder}\``);
+}
+
+/**
  * Replaces the identity of a folder in one step: certificate and key are files of one version, and a link says which version counts.
- * Whoever reads, and a program killed at any instant, finds a certificate with its own key. `version` names it, e.g. by time.
+ * Whoever reads, and a program killed at any instant, finds a certificate with its own key. `version` names it, e.g. by time. Waits for another
+ * one that does so, and throws `invalid-identity` when that takes too long.
  */
 export async function writeIdentityFiles(folder: string, texts: IdentityTexts, version: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o755 });
+  await using _ = await lockIdentityFolder(folder, { waitMs: writeWaitMs });
+  await putIdentityFiles(folder, texts, version);
+}
+
+/** The same for whoever has locked the folder. */
+export async function putIdentityFiles(folder: string, texts: IdentityTexts, version: string): Promise<void> {
   const own = `${versionPrefix}${version}`;
   await rm(join(folder, own), { recursive: true, force: true });
   await mkdir(join(folder, own), { mode: 0o755 });

@@ -14,3 +14,4 @@ export {
   syncDirectorySync,
   syncFileSync,
 } from './file-calls.ts';
+export { type LockWait, lockFile } from './file-lock.ts';

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { cpSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   createClient,
@@ -85,6 +85,22 @@ test('an agent that starts again goes on with the certificate on disk', async (t
   const again = openIdentityAgent({ ...settings, attestation: async () => undefined });
   t.is((await again.step()).kind, 'current');
   t.is((await again.step({ force: true })).kind, 'refreshed');
+});
+
+test('several that keep one folder renew one after the other', async (t) => {
+  const settings = options(t, 'a-1b');
+  const token = world.token('a-1b');
+  const own = { ...settings, attestation: async (op: string) => (op === 'register' ? token : undefined) };
+  const agents = [openIdentityAgent(own), openIdentityAgent(own), openIdentityAgent(own)];
+  const kinds = async (force: boolean) =>
+    (await Promise.all(agents.map((agent) => agent.step({ force })))).map(({ kind }) => kind).sort();
+  t.deepEqual(await kinds(false), ['current', 'current', 'registered'], 'the token counts once');
+  for (let round = 0; round < 3; round += 1) {
+    t.deepEqual(await kinds(true), ['refreshed', 'refreshed', 'refreshed']);
+    t.truthy(await readIdentityFiles(settings.folder));
+  }
+  const names = readdirSync(settings.folder).filter((name) => !name.startsWith('.identity-'));
+  t.deepEqual(names.sort(), ['.current', 'cert.pem', 'issuers.pem', 'key.pem']);
 });
 
 test('while the server is away the certificate stays, and one that has ended is replaced without a hand', async (t) => {

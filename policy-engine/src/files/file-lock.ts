@@ -1,0 +1,96 @@
+import { closeSync, openSync } from 'node:fs';
+import { lstat, unlink } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** SQLITE_BUSY */
+const busy = 5;
+const retryMs = 50;
+/** Each of them lost its file to the end of another lock. */
+const attempts = 5;
+
+/** How long to wait for a lock. */
+export interface LockWait {
+  /** Milliseconds; 0 asks once. */
+  readonly waitMs: number;
+  /** Ends the waiting, which throws then. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Takes the lock of a file that is there for nothing else, made (mode 0600) where there is none and removed with the lock. It is the lock that
+ * SQLite takes on a file (`fcntl`), as Node has no other: it ends with the process, however that ends, and counts between parts of one process
+ * as well. Dispose it to give it back. Undefined when somebody else had it all the time. Throws the error of the file system.
+ */
+export async function lockFile(path: string, { waitMs, signal }: LockWait): Promise<AsyncDisposable | undefined> {
+  const end = performance.now() + waitMs;
+  for (;;) {
+    signal?.throwIfAborted();
+    const lock = await tryLock(path);
+    if (lock !== undefined || performance.now() >= end) return lock;
+    await pause(retryMs, undefined, { signal });
+  }
+}
+
+async function tryLock(path: string): Promise<AsyncDisposable | undefined> {
+  for (let attempt = 0; attempt < attempts; attempt += 1) {
+    makeFile(path);
+    const before = await identityOf(path);
+    if (before === undefined) continue;
+    const database = await lockedDatabase(path);
+    if (database === undefined) return undefined;
+    // Whoever had the lock until now has removed the file: another one may have its name.
+    if (before === (await identityOf(path))) return lockOf(path, database);
+    database.close();
+  }
+  return undefined;
+}
+
+/** INVARIANT: only a new file is opened and closed here: closing any other would end a lock that this process has on it. */
+function makeFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+}
+
+/** Undefined where there is none. Throws for what is no plain file. */
+async function identityOf(path: string): Promise<string | undefined> {
+  try {
+    const stats = await lstat(path, { bigint: true });
+    if (!stats.isFile()) throw new Error(`\`${path}\` is not a plain file`);
+    return `${stats.dev}:${stats.ino}`;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+interface OpenDatabase {
+  close(): void;
+}
+
+/** Undefined when somebody else has the lock. */
+async function lockedDatabase(path: string): Promise<OpenDatabase | undefined> {
+  // Most of those that write files lock none.
+  const { DatabaseSync } = await import('node:sqlite');
+  const database = new DatabaseSync(path, { timeout: 0 });
+  try {
+    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
+    return database;
+  } catch (error) {
+    database.close();
+    if (error instanceof Error && 'errcode' in error && error.errcode === busy) return undefined;
+    throw error;
+  }
+}
+
+function lockOf(path: string, database: OpenDatabase): AsyncDisposable {
+  return {
+    [Symbol.asyncDispose]: async () => {
+      // While it is locked: the next one must not lock a file that is about to go. One that stays does no harm.
+      await unlink(path).catch(() => undefined);
+      database.close();
+    },
+  };
+}
