@@ -1,7 +1,13 @@
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { SignetClientError } from '../errors.ts';
 import { runSteps } from '../run-steps.ts';
-import { type IdentityTexts, lockIdentityFolder, putIdentityFiles, readIdentityFiles } from './identity-files.ts';
+import {
+  type IdentityTexts,
+  lockIdentityFolder,
+  putIdentityFiles,
+  readIdentityFiles,
+  requireRoom,
+} from './identity-files.ts';
 import { httpTransport, type IdentityTransport } from './identity-transport.ts';
 import type { InstanceName, ReceivedIdentity } from './instance-requests.ts';
 import { certificateState, hasCome, identityLife, later, type Moment, pauseAfter } from './renewal.ts';
@@ -122,6 +128,7 @@ class Agent implements IdentityAgent {
   async #renew(signal: AbortSignal | undefined): Promise<IdentityOutcome> {
     const known = this.#known;
     const hasEnded = known !== undefined && certificateState(known, this.#now()) === 'ended';
+    await requireRoom(this.#options.folder);
     if (known === undefined) return this.#accept('registered', await this.#register(signal));
     try {
       return await this.#accept('refreshed', await this.#refresh(known, signal));

@@ -36,6 +36,8 @@ const versionPrefix = '.identity-';
 const temporaryEnd = '.new';
 const lockName = '.lock';
 const writeWaitMs = 30_000;
+/** More than an identity takes, its three files, folder and links. */
+const roomBytes = 65_536;
 
 /** Where the files of an identity are in a folder. */
 export function identityPaths(folder: string): IdentityPaths {
@@ -83,6 +85,19 @@ export async function lockIdentityFolder(folder: string, wait: LockWait): Promis
   const lock = await lockFile(join(folder, lockName), wait);
   if (lock !== undefined) return lock;
   throw new SignetClientError('invalid-identity', `another process is renewing the certificate in \`${folder}\``);
+}
+
+/**
+ * Throws the error of the file system when a new identity would not fit: the server gives one but a few times to who does not show that it
+ * arrived. For whoever has locked the folder.
+ */
+export async function requireRoom(folder: string): Promise<void> {
+  const path = join(folder, `room${temporaryEnd}`);
+  try {
+    await replaceFile(path, Buffer.alloc(roomBytes), { mode: 0o600 });
+  } finally {
+    await rm(path, { force: true });
+  }
 }
 
 /**

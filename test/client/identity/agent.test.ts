@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   createClient,
@@ -101,6 +101,21 @@ test('several that keep one folder renew one after the other', async (t) => {
   }
   const names = readdirSync(settings.folder).filter((name) => !name.startsWith('.identity-'));
   t.deepEqual(names.sort(), ['.current', 'cert.pem', 'issuers.pem', 'key.pem']);
+});
+
+test('an identity that could not be kept is not asked for', async (t) => {
+  const settings = options(t, 'a-1c');
+  const agent = openIdentityAgent(settings);
+  t.is((await agent.step()).kind, 'registered');
+  // In the way of the file that shows that there is room.
+  const inTheWay = join(settings.folder, 'room.new');
+  mkdirSync(inTheWay);
+  for (let attempt = 0; attempt < 4; attempt += 1) {
+    const outcome = await agent.step({ force: true });
+    t.is(outcome.kind === 'failed' && outcome.error.code, 'invalid-identity');
+  }
+  rmSync(inTheWay, { recursive: true });
+  t.is((await agent.step({ force: true })).kind, 'refreshed', 'the certificate of before is still the last one');
 });
 
 test('while the server is away the certificate stays, and one that has ended is replaced without a hand', async (t) => {
