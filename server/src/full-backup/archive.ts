@@ -30,13 +30,14 @@ export function checkLock(lock: ArchiveLock): void {
 }
 
 /**
- * Writes what is in `folder` into a new file (mode 0600), which appears whole or not at all, and answers its SHA-256 digest in hexadecimal.
+ * Writes what is in `folder` into a new file (mode 0600) on the same file system, which appears whole or not at all, and answers its SHA-256 digest in hexadecimal.
  * Throws `ConflictError` when the file exists, `ArchiveError` for a recipient that is none.
  */
 export async function writeArchive(target: string, folder: string, lock: ArchiveLock): Promise<string> {
   const encrypter = encrypterFor(lock);
   if (existsSync(target)) throw new ConflictError(`\`${target}\` exists already`);
-  const partial = `${target}.partial-${process.pid}`;
+  // Where the folder is removed, whatever ends this, it is removed as well.
+  const partial = `${folder}.partial`;
   try {
     const packed = create({ cwd: folder, gzip: true, portable: true, strict: true }, ['.']);
     const encrypted = await encrypter.encrypt(webStream(Readable.from(packed)));

@@ -1,13 +1,4 @@
-import {
-  constants,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { constants, copyFileSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
 import { syncDirectorySync, syncFileSync } from '@signet/policy-engine/internal/files';
@@ -18,6 +9,7 @@ import { backUp, ensureSealKey, readSealKey, restore, sealKeyName } from '../sto
 import { ArchiveError, type ArchiveKey, type ArchiveLock, checkLock, readArchive, writeArchive } from './archive.ts';
 import { configurationName, contentsOf } from './contents.ts';
 import { type Manifest, readManifest, writeManifest } from './manifest.ts';
+import { withStaging } from './staging.ts';
 
 /** The backup of the store, in its folder. */
 const storeName = 'signet.backup';
@@ -40,8 +32,7 @@ export async function makeFullBackup(
   clock: Clock,
 ): Promise<Made> {
   checkLock(lock);
-  const staging = mkdtempSync(join(dirname(target), '.signet-backup-'));
-  try {
+  return await withStaging(dirname(target), 'backup', async (staging) => {
     // Before the files are read: it makes the key of the seal where there is none.
     const sealKey = ensureSealKey(join(config.keysDir, sealKeyName));
     const { configuration, files, dataDir } = contentsOf(config);
@@ -57,9 +48,7 @@ export async function makeFullBackup(
     const manifest = writeManifest(staging, { madeAt, storeKind: config.store.kind, storeDigest, store });
     const digest = await writeArchive(target, staging, lock);
     return { digest, storeDigest, files: Object.keys(manifest.files) };
-  } finally {
-    rmSync(staging, { recursive: true, force: true });
-  }
+  });
 }
 
 /** Throws `ArchiveError` for a file that cannot be read. */
@@ -94,8 +83,7 @@ export async function unpackFullBackup(
   const folder = resolve(into);
   refuseFull(folder);
   mkdirSync(dirname(folder), { recursive: true, mode: 0o700 });
-  const staging = mkdtempSync(join(dirname(folder), '.signet-restore-'));
-  try {
+  return await withStaging(dirname(folder), 'restore', async (staging) => {
     await readArchive(file, staging, options.key);
     const manifest = readManifest(staging);
     const made = await restoreStore(staging, manifest, options);
@@ -106,9 +94,7 @@ export async function unpackFullBackup(
     const { madeAt } = manifest;
     if (made === undefined) return { config, madeAt, storeBackup: join(folder, manifest.store) };
     return { config, madeAt, epoch: made };
-  } finally {
-    rmSync(staging, { recursive: true, force: true });
-  }
+  });
 }
 
 /** Makes everything in a folder survive a crash: it must not have its name before its keys are on the disk. */

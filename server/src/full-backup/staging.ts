@@ -1,0 +1,80 @@
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { lockFile } from '@signet/policy-engine/internal/files';
+import { ConflictError } from '../errors.ts';
+
+/*
+ * What a complete backup holds lies open in a folder of this user while it is packed or unpacked. Nobody looks for keys there afterwards, so it goes
+ * whatever ends the work: an error, a signal, or, with the next work beside it, the end of a process or a machine.
+ */
+
+type StagingKind = 'backup' | 'restore';
+
+const stagingName = /^\.signet-(backup|restore)-\w{6}$/;
+const lockName = 'lock';
+/** Another process may take a folder for one that was left behind before it is locked. */
+const attempts = 5;
+const endings = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/**
+ * Runs `work` with a new folder (mode 0700) on the file system of `parent`, the only one in a folder that is removed at the end; what it moves elsewhere stays.
+ * Removes what processes of this user that are gone have left in `parent`.
+ */
+export async function withStaging<Result>(
+  parent: string,
+  kind: StagingKind,
+  work: (folder: string) => Promise<Result>,
+): Promise<Result> {
+  await removeAbandoned(parent);
+  const { staging, lock } = await newStaging(parent, kind);
+  const remove = () => rmSync(staging, { recursive: true, force: true, maxRetries: 3 });
+  const onEnding = (name: NodeJS.Signals): void => {
+    remove();
+    for (const each of endings) process.off(each, onEnding);
+    process.kill(process.pid, name);
+  };
+  for (const name of endings) process.on(name, onEnding);
+  try {
+    const folder = join(staging, 'content');
+    mkdirSync(folder, { mode: 0o700 });
+    return await work(folder);
+  } finally {
+    remove();
+    for (const name of endings) process.off(name, onEnding);
+    await lock[Symbol.asyncDispose]();
+  }
+}
+
+async function newStaging(parent: string, kind: StagingKind) {
+  for (let attempt = 0; attempt < attempts; attempt += 1) {
+    const staging = mkdtempSync(join(parent, `.signet-${kind}-`));
+    const lock = await lockOf(staging);
+    if (lock !== undefined) return { staging, lock };
+  }
+  throw new ConflictError(`folders in \`${parent}\` are removed as soon as they are made`);
+}
+
+/** Undefined when another process has it, or has removed the folder. */
+async function lockOf(staging: string): Promise<AsyncDisposable | undefined> {
+  try {
+    return await lockFile(join(staging, lockName), { waitMs: 0 });
+  } catch (error) {
+    if (!existsSync(staging)) return undefined;
+    throw error;
+  }
+}
+
+async function removeAbandoned(parent: string): Promise<void> {
+  for (const name of readdirSync(parent)) {
+    const staging = join(parent, name);
+    // One without the file of a lock has just been made.
+    if (!stagingName.test(name) || !isOwnFolder(staging) || !existsSync(join(staging, lockName))) continue;
+    await using lock = await lockOf(staging);
+    if (lock !== undefined) rmSync(staging, { recursive: true, force: true });
+  }
+}
+
+function isOwnFolder(path: string): boolean {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  return stats?.isDirectory() === true && (process.getuid === undefined || stats.uid === process.getuid());
+}
