@@ -204,3 +204,30 @@ test('what cannot sign here, or cannot be changed, is refused, and the configura
   });
   t.is(text('signet.yaml'), before);
 });
+
+test('of two changes of the issuers at once, the later one is refused and nothing of the first is lost', async (t) => {
+  const { config, make, first, text } = await world(t);
+  const message = /^the issuers in `.*signet\.yaml` were changed meanwhile: see `signet ca list`, then try again$/;
+  const [second, third] = [make('second'), make('third')];
+  const prepare = async ({ certificate, key }: typeof second) => {
+    const known = await readIssuers(config);
+    return () => rollOver({ certificate, key, prepare: true }, known);
+  };
+  const begun = await Promise.all([second, third].map(prepare));
+  const ended = await Promise.allSettled(begun.map((each) => each()));
+  const [refused] = ended.filter((each) => each.status === 'rejected');
+  t.is(ended.filter((each) => each.status === 'fulfilled').length, 1);
+  t.regex(String(refused?.reason?.message), message);
+  t.is((await states(config)).length, 2);
+
+  const { certificate, key } = (await states(config))[1]?.[0] === second.id ? second : third;
+  await rollOver({ certificate, key }, await readIssuers(config));
+  const before = await readIssuers(config);
+  const last = make('last');
+  await rollOver({ certificate: last.certificate, key: last.key }, before);
+  const changed = text('signet.yaml');
+  // The place that it had is that of another one now.
+  await t.throwsAsync(retire(first, { force: true }, before), { message });
+  await t.throwsAsync(retire(first, { force: true, dryRun: true }, before), { message });
+  t.is(text('signet.yaml'), changed);
+});

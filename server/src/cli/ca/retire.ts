@@ -13,7 +13,7 @@ import {
   signingIssuer,
   timeOf,
 } from './configured-issuers.ts';
-import { editedConfig } from './write-config.ts';
+import { changeIssuers } from './write-config.ts';
 
 /** `signet ca list`. */
 export function listCommand(): Command {
@@ -91,8 +91,7 @@ export async function retire(
 ): Promise<Record<string, unknown>> {
   const found = findIssuer(known, id);
   refuseToRetire(known, found, options);
-  const edited = editedConfig(known.config, { kind: 'remove', index: found.index });
-  if (options.dryRun !== true) await edited.write();
+  await changeIssuers(known.config, { kind: 'remove', index: found.index }, options.dryRun === true);
   const next = 'restart the servers one after the other; then destroy its private key';
   return { retired: found.issuer.id, file: found.certificate, next };
 }

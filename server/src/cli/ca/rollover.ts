@@ -16,7 +16,7 @@ import { lostNames, type NamesToIssue, type Succession, successorFaults } from '
 import { action, configPathOf, print, warn } from '../run.ts';
 import { UsageError } from '../usage-error.ts';
 import { type KnownIssuers, outstandingOf, readIssuers, signingIssuer, timeOf } from './configured-issuers.ts';
-import { editedConfig, pathInConfig } from './write-config.ts';
+import { changeIssuers, pathInConfig } from './write-config.ts';
 
 interface RolloverOptions {
   readonly certificate: string;
@@ -52,9 +52,8 @@ export async function rollOver(options: RolloverOptions, known: KnownIssuers): P
   const faults = successorFaults(issuer, successionOf(known));
   if (faults.length > 0) throw new UsageError(`\`${options.certificate}\` cannot sign here: ${faults.join('; ')}`);
   const before = signingIssuer(known);
-  const edited = editedConfig(config, editOf(options, known, issuer));
+  await changeIssuers(config, editOf(options, known, issuer), options.dryRun === true);
   warnOf(issuer, before?.issuer, config);
-  if (options.dryRun !== true) await edited.write();
   const done = {
     issuer: issuer.id,
     state: options.prepare === true ? 'prepared' : 'signing',

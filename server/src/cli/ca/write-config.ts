@@ -1,13 +1,21 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { replaceFile } from '@signet/policy-engine/internal/files';
-import type { ServerConfig } from '../../config/config.ts';
+import { loadConfig, type ServerConfig } from '../../config/config.ts';
 import { ConfigError } from '../../config/config-error.ts';
 import { editIssuers, type IssuersEdit } from '../../config/edit-issuers.ts';
+import { processEnvironment } from '../../config/env.ts';
+import { ConflictError } from '../../errors.ts';
 import { UsageError } from '../usage-error.ts';
+import { whileAlone } from '../while-alone.ts';
 
-/** What the configuration file would be with its issuers changed. Throws `ConfigError`, `UsageError`. */
-export function editedConfig({ file, provenance }: ServerConfig, edit: IssuersEdit): { write(): Promise<void> } {
+/**
+ * Changes the issuers of the configuration file, with `dryRun` only looks whether it could. The change is about those of `config`: throws `ConflictError`
+ * when the file names others by now. Throws `ConfigError`, `UsageError`.
+ */
+export async function changeIssuers(config: ServerConfig, edit: IssuersEdit, dryRun: boolean): Promise<void> {
+  const { file, provenance } = config;
   if (provenance.get('certificates.issuers') !== 'file') {
     throw new ConfigError(file, ['certificates.issuers does not come from the file: change it where it is set']);
   }
@@ -17,8 +25,19 @@ export function editedConfig({ file, provenance }: ServerConfig, edit: IssuersEd
   if (process.getuid !== undefined && uid !== process.getuid()) {
     throw new UsageError(`\`${path}\` belongs to another user: run this as its owner`);
   }
-  const text = editIssuers(file, readFileSync(path, 'utf8'), edit);
-  return { write: () => replaceFile(path, text, { mode: mode & 0o777 }) };
+  const edited = () => {
+    requireSameIssuers(config);
+    return editIssuers(file, readFileSync(path, 'utf8'), edit);
+  };
+  if (dryRun) edited();
+  else await whileAlone(path, () => replaceFile(path, edited(), { mode: mode & 0o777 }));
+}
+
+/** An edit names entries by their places, which another command may have changed since they were read. */
+function requireSameIssuers({ file, certificates }: ServerConfig): void {
+  const now = loadConfig(file, processEnvironment()).certificates.issuers;
+  if (isDeepStrictEqual(now, certificates.issuers)) return;
+  throw new ConflictError(`the issuers in \`${file}\` were changed meanwhile: see \`signet ca list\`, then try again`);
 }
 
 /** A path as the configuration names it: relative to its folder for what is below that. */
