@@ -14,6 +14,7 @@ import { listCommand, retireCommand } from './ca/retire.ts';
 import { rolloverCommand } from './ca/rollover.ts';
 import { openPrivateKey } from './passphrase.ts';
 import { action, print, UsageError } from './run.ts';
+import { whileAlone } from './while-alone.ts';
 
 interface RootListOptions {
   readonly certificate: string;
@@ -50,9 +51,15 @@ export function caCommand(): Command {
     .addCommand(listCommand());
 }
 
-async function renewRootList(options: RootListOptions, clock: Clock): Promise<Record<string, unknown>> {
+/** Writes the list of a root with what was revoked before and now. */
+export async function renewRootList(options: RootListOptions, clock: Clock): Promise<Record<string, unknown>> {
   const key = await openPrivateKey(options.key, readFileSync(options.key, 'utf8'), options.passphraseFile);
   const root = issuerFromPem(readFileSync(options.certificate, 'utf8'), key);
+  // Of two at once, the second one would write a list without what the first one has revoked.
+  return await whileAlone(options.out, () => renewListOf(root, options, clock));
+}
+
+async function renewListOf(root: Issuer, options: RootListOptions, clock: Clock): Promise<Record<string, unknown>> {
   const before = existsSync(options.out) ? ownList(options.out, root) : undefined;
   const known = before === undefined ? [] : entriesOf(before);
   const now = epochSeconds(clock);
