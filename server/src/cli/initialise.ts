@@ -28,7 +28,7 @@ import { baseUrlOf } from './init/base-url.ts';
 import { clientText, configText } from './init/config-text.ts';
 import { type GivenAuthority, isPermitted, placeAuthority, requirePermitted } from './init/given-authority.ts';
 import { firstNames, hostName, issueFirst } from './init/issue.ts';
-import { openNewFolder, sealingKeyName } from './init/new-folder.ts';
+import { type At, fillNewFolder, sealingKeyName } from './init/new-folder.ts';
 import { warn } from './run.ts';
 
 export interface InitialiseOptions extends AuthorityOptions {
@@ -78,21 +78,17 @@ export interface Initialised {
 /**
  * Makes what a token server needs, in one folder that only its owner can read: root and intermediate authority, SSH authorities,
  * server certificate, store, signing keys, `signet.yaml`, the first administrator, and client certificates. What fails leaves the folder as it was.
- * Throws `UsageError` when one of the files exists, or the options cannot be meant.
+ * Throws `UsageError` when one of the files exists, or the options cannot be meant, `ConflictError` while another command does the same.
  */
 export async function initialise(options: InitialiseOptions, clock: Clock): Promise<Initialised> {
   const plan = planOf(options, clock);
   const names = permittedNames(options, plan.hosts);
-  const folder = openNewFolder(resolve(options.folder));
-  try {
+  return await fillNewFolder(resolve(options.folder), async (at) => {
     const { authority: given } = options;
-    const placed = { at: folder.at, clock };
-    const authority = await (given ? placeAuthority(given, folder.at) : makeAuthority(options, names, placed));
-    return await fillFolder(folder.at, authority, plan);
-  } catch (error) {
-    folder.undo();
-    throw error;
-  }
+    const placed = { at, clock };
+    const authority = await (given ? placeAuthority(given, at) : makeAuthority(options, names, placed));
+    return await fillFolder(at, authority, plan);
+  });
 }
 
 /** What follows from the options. Of the names of this machine an authority with constraints gives those that it may. Throws `UsageError`. */
@@ -124,8 +120,6 @@ interface Plan {
   readonly hosts: readonly string[];
   readonly clock: Clock;
 }
-
-type At = ReturnType<typeof openNewFolder>['at'];
 
 async function fillFolder(at: At, authority: PlacedAuthority, plan: Plan): Promise<Initialised> {
   const { options, baseUrl } = plan;

@@ -189,6 +189,20 @@ test('a run that fails leaves the folder as it was, and the next one succeeds', 
   t.false(existsSync(other.folder), 'a folder that was not there is not there');
 });
 
+test('of several runs in one folder, one makes a server and the others leave it alone', async (t) => {
+  const options = optionsFor(t);
+  const ended = await Promise.allSettled(Array.from({ length: 3 }, () => initialise(options, systemClock)));
+  const made = ended.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  const refusals = ended.flatMap((each) => (each.status === 'rejected' ? [String(each.reason.message)] : []));
+  t.is(made.length, 1);
+  t.deepEqual(new Set(refusals), new Set([`another command is making a server in \`${options.folder}\``]));
+  const names = ['ca', 'data', 'identities', 'policies', 'schemas', 'server.cert.pem', 'server.key.pem', 'signet.yaml'];
+  t.deepEqual(readdirSync(options.folder).sort(), names);
+  const store = await openStore({ kind: 'sqlite', file: join(options.folder, 'data', 'signet.db') });
+  t.teardown(() => store.close());
+  t.deepEqual((await store.signingKeys()).map(({ purpose }) => purpose).sort(), ['bundle', 'bundle', 'token', 'token']);
+});
+
 test('nothing is overwritten, and what an earlier run left is named', async (t) => {
   const { folder, ...options } = optionsFor(t);
   for (const [name, message] of [
