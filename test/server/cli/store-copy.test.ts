@@ -62,4 +62,12 @@ test('a copy says what it did, and a comparison which table differs', async (t) 
   const again = await storeCopy('--from', from, '--to', to);
   t.is(again.status, 1);
   t.regex(again.stderr, /holds a store: copy into an empty database or a file that does not exist/);
+
+  // As after a command that was killed before it could say that it was done.
+  const resumed = await storeCopy('--from', from, '--to', to, '--resume', '--json');
+  t.deepEqual([resumed.status, JSON.parse(resumed.stdout)], [0, { ...JSON.parse(copied.stdout), began: 'resumed' }]);
+  await storeOf(join(folder, 'copy.db'), 'music');
+  const used = await storeCopy('--from', from, '--to', to, '--resume');
+  t.is(used.status, 1);
+  t.regex(used.stderr, /holds a store/, 'it is a store of its own by now');
 });

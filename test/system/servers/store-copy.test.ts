@@ -152,6 +152,7 @@ function suite(title: string, emptyPlaces: (t: ExecutionContext) => Promise<Plac
     }
     t.is(ended, shapes.length);
     t.is(await digestOf(to), digest);
+    t.like(await copyStore(from, to, resuming), { began: 'resumed', digest }, 'ended after the last one, it is done');
     await t.notThrowsAsync(emptyStore(to));
   });
 

@@ -28,7 +28,7 @@ interface CopyOptions {
 }
 
 /**
- * Copies every row of the source as of one instant into the target, which must be empty, or with `resume` a partial copy of the same store. Ended
+ * Copies every row of the source as of one instant into the target, which must be empty, or with `resume` a copy of the same store, partial or whole. Ended
  * at any point, the target is empty, marked, or the whole store. INVARIANT: `meta` comes last, with the proof that both ends hold the same rows and in
  * the transaction that removes the mark: no server can change a store without it. Throws `ConflictError` and `StoreRefusedError`.
  */
@@ -37,7 +37,10 @@ export function copyRows(source: CopyEnd, target: CopyTarget, options: CopyOptio
     const { shapes, onProgress = () => undefined } = options;
     const wanted = await digestRows(from, shapes, (rows) => onProgress('reading the source, rows', rows));
     const mark = { source: await identityOf(from), digest: wanted.digest };
-    const { began, last } = await target.change((db) => begin(db, target, { ...options, mark }));
+    const { began, last, isWhole } = await target.change((db) => begin(db, target, { ...options, mark }));
+    const state = await stateOf(from);
+    const done = { epoch: state.epoch, counter: state.counter, rows: wanted.rows, digest: wanted.digest, began };
+    if (isWhole) return done;
     const tables = shapes.slice(0, -1);
     const first = last === undefined ? 0 : tables.findIndex(({ name }) => name === last.table);
     let copied = wanted.tables.slice(0, first).reduce((sum, { rows }) => sum + rows, 0);
@@ -52,7 +55,6 @@ export function copyRows(source: CopyEnd, target: CopyTarget, options: CopyOptio
         onProgress('copying rows', copied, wanted.rows);
       }
     }
-    const state = await stateOf(from);
     // One that began meanwhile has perhaps changed what is not copied.
     await source.requireUnused?.();
     await target.change(async (db) => {
@@ -62,7 +64,7 @@ export function copyRows(source: CopyEnd, target: CopyTarget, options: CopyOptio
       target.completing?.(state);
       await removeMark(db);
     });
-    return { epoch: state.epoch, counter: state.counter, rows: wanted.rows, digest: wanted.digest, began };
+    return done;
   });
 }
 
@@ -120,26 +122,34 @@ interface Beginning extends CopyOptions {
   readonly mark: CopyMark;
 }
 
-async function begin(
-  db: Kysely<Schema>,
-  target: CopyTarget,
-  { shapes, resume, mark }: Beginning,
-): Promise<Pick<CopiedRows, 'began'> & Pick<CopyMark, 'last'>> {
+/** How a copy goes on. */
+interface Begun extends Pick<CopiedRows, 'began'>, Pick<CopyMark, 'last'> {
+  /** Nothing is left to do. */
+  readonly isWhole: boolean;
+}
+
+async function begin(db: Kysely<Schema>, target: CopyTarget, { shapes, resume, mark }: Beginning): Promise<Begun> {
   if (!(await target.isMarked(db))) {
+    if (resume && (await isWholeCopy(db, shapes, mark))) return { began: 'resumed', isWhole: true };
     await requireEmpty(db, target.place, shapes);
     await deleteRows(db, shapes);
     await createMark(db, mark);
-    return { began: 'new' };
+    return { began: 'new', isWhole: false };
   }
   if (!resume) throw partialCopy(target.place);
   const { source, digest, last } = await readMark(db);
   if (source !== mark.source)
     throw new ConflictError(`\`${target.place}\` is a partial copy of another store: remove it, or name its source`);
-  if (digest === mark.digest) return { began: 'resumed', ...(last !== undefined && { last }) };
+  if (digest === mark.digest) return { began: 'resumed', isWhole: false, ...(last !== undefined && { last }) };
   // Rows of two instants would be no store.
   await deleteRows(db, shapes);
   await updateMark(db, mark);
-  return { began: 'restarted' };
+  return { began: 'restarted', isWhole: false };
+}
+
+/** Whether the target was copied to its end, by a command that perhaps could not say so, and nobody has changed it since. */
+async function isWholeCopy(db: Kysely<Schema>, shapes: readonly TableShape[], mark: CopyMark): Promise<boolean> {
+  return (await identityOf(db)) === mark.source && (await digestRows(db, shapes)).digest === mark.digest;
 }
 
 async function requireEmpty(db: Kysely<Schema>, place: string, shapes: readonly TableShape[]): Promise<void> {
