@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { lockFile } from '@signet/policy-engine/internal/files';
 import type { PostgresSettings, StorePlace } from '../config/store-place.ts';
 import { ConflictError } from '../errors.ts';
 import { partialCopy } from './copy/copy-mark.ts';
@@ -60,14 +61,19 @@ async function withFileCopy<Result>(
 /** The merge of a backup and a database, in the data folder, until it is in the database. */
 const mergeName = 'postgres-restore.db';
 
-/** Puts a backup in the place of the store, under a new epoch; see `restoreStore`. What a database held before is kept in a file in `dataDir`. */
+/**
+ * Puts a backup in the place of the store, under a new epoch; see `restoreStore`. What a database held before is kept in a file in `dataDir`. Throws
+ * `ConflictError` while another restore works there: each would use and remove the files of the other.
+ */
 export async function restore(
   store: StorePlace,
   backup: string,
   { dataDir, ...options }: RestoreOptions & { readonly dataDir: string },
 ): Promise<Restored> {
-  if (store.kind === 'sqlite') return restoreStore(store.file, backup, options);
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  await using lock = await lockFile(join(dataDir, '.restore.lock'), { waitMs: 0 });
+  if (lock === undefined) throw new ConflictError(`another restore is at work in \`${dataDir}\`: wait for its end`);
+  if (store.kind === 'sqlite') return await restoreStore(store.file, backup, options);
   const file = join(dataDir, mergeName);
   removeStore(file);
   try {

@@ -126,6 +126,26 @@ else {
     t.true(restored.epoch > 1);
   });
 
+  test('of two restores at once one is made, and it is the one that says so', async (t) => {
+    const place = await newDatabase();
+    const folder = temporaryFolder(t);
+    const options = optionsIn(t);
+    const backups = await Promise.all(
+      ['media', 'films'].map(async (name) => {
+        const lost = await newDatabase();
+        await inStore(lost, (store) => save(store, name));
+        await backUp(lost, join(folder, name), sealKey);
+        return { name, begin: () => restore(place, join(folder, name), options) };
+      }),
+    );
+    const ended = await Promise.allSettled(backups.map(({ begin }) => begin()));
+    const made = backups.filter((_, at) => ended[at]?.status === 'fulfilled').map(({ name }) => name);
+    const refusals = ended.flatMap((each) => (each.status === 'rejected' ? [String(each.reason.message)] : []));
+    t.deepEqual(refusals, [`another restore is at work in \`${options.dataDir}\`: wait for its end`]);
+    t.deepEqual(await inStore(place, (store) => store.domainNames()), made);
+    t.deepEqual(readdirSync(options.dataDir), []);
+  });
+
   test('a restore that fails leaves the database as it was', async (t) => {
     const place = await newDatabase();
     const backup = join(temporaryFolder(t), 'backup.db');
