@@ -19,18 +19,22 @@ interface TlsFiles {
   readonly current: TlsTexts;
   /** Grows when an authority was removed. */
   readonly generation: number;
-  /** Reads them again and, when one has changed, puts them into use. `use` may refuse them by throwing: the old ones stay in use then. */
+  /** Reads them again and, when one has changed, puts them into use. `use` may refuse them by throwing: the old certificate stays in use then. */
   reload(use: (texts: TlsTexts) => void): void;
 }
 
 export function readTlsFiles(tls: ProviderConfig['tls']): TlsFiles {
-  const read = () => ({
-    cert: readFileSync(tls.certificate, 'utf8'),
-    key: readFileSync(tls.key, 'utf8'),
-    ca: readFileSync(tls.clientCa, 'utf8'),
-  });
-  let current = read();
+  const readOwn = () => ({ cert: readFileSync(tls.certificate, 'utf8'), key: readFileSync(tls.key, 'utf8') });
+  const readAuthorities = () => readFileSync(tls.clientCa, 'utf8');
+  let current: TlsTexts = { ...readOwn(), ca: readAuthorities() };
   let generation = 0;
+  const take = (next: TlsTexts, use: (texts: TlsTexts) => void): void => {
+    if (next.cert === current.cert && next.key === current.key && next.ca === current.ca) return;
+    use(next);
+    const kept = new Set(authoritiesIn(next.ca));
+    if (!authoritiesIn(current.ca).every((authority) => kept.has(authority))) generation += 1;
+    current = next;
+  };
   return {
     get generation() {
       return generation;
@@ -39,12 +43,14 @@ export function readTlsFiles(tls: ProviderConfig['tls']): TlsFiles {
       return current;
     },
     reload(use) {
-      const next = read();
-      if (next.cert === current.cert && next.key === current.key && next.ca === current.ca) return;
-      use(next);
-      const kept = new Set(authoritiesIn(next.ca));
-      if (!authoritiesIn(current.ca).every((authority) => kept.has(authority))) generation += 1;
-      current = next;
+      const ca = readAuthorities();
+      try {
+        take({ ...readOwn(), ca }, use);
+      } catch (error) {
+        // Who may not call any more is not let in because the own certificate is in disorder.
+        take({ ...current, ca }, use);
+        throw error;
+      }
     },
   };
 }

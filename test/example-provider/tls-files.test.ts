@@ -96,3 +96,13 @@ test('a kept connection counts until its authority is removed', async (t) => {
   renameSync(`${tls.clientCa}.next`, tls.clientCa);
   await until('the kept connection counts no more', async () => (await authorized(kept, agent)) === 'true false');
 });
+
+test('an authority that is removed while the own certificate is in disorder counts no more', async (t) => {
+  const { authority, other, tls, errors, authorized } = await world(t);
+  writeFileSync(tls.key, authority.certificate('catalog.api').key);
+  writeFileSync(`${tls.clientCa}.next`, other.ca.pem);
+  renameSync(`${tls.clientCa}.next`, tls.clientCa);
+  const removed = authority.certificate('media.player');
+  await until('the authority counts no more', async () => (await authorized(removed)) === 'false true');
+  t.is(errors.length, 1);
+});

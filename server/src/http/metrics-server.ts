@@ -10,7 +10,7 @@ import { watchTlsFiles } from '../tls-files.ts';
 import { countConnectionFailures } from './connection-failures.ts';
 import { listen } from './listen.ts';
 import { slowConnections } from './slow-connections.ts';
-import { answerNoRequests, createTlsServer, httpOptions, reloadTls } from './tls-server.ts';
+import { answerNoRequests, createTlsServer, httpOptions } from './tls-server.ts';
 
 /** The two formats that scrapers ask for. */
 type MetricsFormat = 'text' | 'openmetrics';
@@ -45,9 +45,10 @@ export async function startMetricsServer(deps: MetricsServerDeps, at: MetricsLis
   const failures = countConnectionFailures(logger);
   const options = { ...config.timeouts, headerBytes: config.limits.headerBytes };
   const onFailure = (stage: string, reason: string) => failures.count(`metrics ${stage}: ${reason}`);
-  const server: Server = isPlain
-    ? createServer(httpOptions(options))
+  const secure = isPlain
+    ? undefined
     : createTlsServer({ files: config.tls, intermediates: () => '', ...options, onFailure });
+  const server: Server = secure?.server ?? createServer(httpOptions(options));
   if (isPlain) answerNoRequests(server, { onFailure });
   server.maxConnections = scrapersAtOnce;
   const graceful = gracefulServer(server);
@@ -59,8 +60,9 @@ export async function startMetricsServer(deps: MetricsServerDeps, at: MetricsLis
   server.on('error', (error) => failures.count(`metrics accept: ${'code' in error ? String(error.code) : 'unknown'}`));
   const files = [config.tls.certificate, config.tls.key, config.tls.clientCa];
   const reload = () => {
-    reloadTls(server as Parameters<typeof reloadTls>[0], config.tls, '');
+    const disorder = secure?.reload();
     trust?.reload();
+    if (disorder !== undefined) throw disorder;
   };
   const watch = isPlain ? undefined : watchTlsFiles({ files, reload, logger });
   return {

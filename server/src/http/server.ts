@@ -34,7 +34,7 @@ import { mountBusyRoutes, mountHealthRoutes, mountOpenApi, mountRoutes, openPath
 import { probePaths } from './routes/probe-paths.ts';
 import type { RouteDeps } from './routes/route-deps.ts';
 import { slowConnections } from './slow-connections.ts';
-import { createTlsServer, reloadTls } from './tls-server.ts';
+import { createTlsServer } from './tls-server.ts';
 
 export interface HttpServerDeps {
   readonly config: ServerConfig;
@@ -83,7 +83,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   const failures = countConnectionFailures(logger);
   const answers = rawAnswers(deps.observer);
   const intermediates = () => intermediatesOf(deps);
-  const server = createTlsServer({
+  const { server, reload } = createTlsServer({
     files: config.tls,
     intermediates,
     headerBytes: config.limits.headerBytes,
@@ -120,8 +120,9 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     crlUrl: crls?.url,
     certificateExpiry: () => own.life.notAfter,
     reloadTls() {
-      reloadTls(server, config.tls, intermediates());
+      const disorder = reload();
       trust.reload();
+      if (disorder !== undefined) throw disorder;
       own = ownCertificate(config, addresses);
     },
     async close() {

@@ -26,24 +26,44 @@ interface TlsServerOptions {
   readonly onAnswered?: ((socket: Duplex, status: number, method?: string) => void) | undefined;
 }
 
+/** The certificate of the server with its chain, and its key. */
+interface OwnPair {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
+function readPair({ certificate, key }: TlsFiles): OwnPair {
+  return { cert: readFileSync(certificate), key: readFileSync(key) };
+}
+
 /* INVARIANT: a chain ends at a root of `clientCa`: without `allowPartialTrustChain`, one that is beside them only fills a gap. */
-function secureOptions(files: TlsFiles, intermediates: string) {
-  const authorities = readFileSync(files.clientCa);
+function secureOptions(own: OwnPair, { clientCa }: TlsFiles, intermediates: string) {
+  const authorities = readFileSync(clientCa);
   return {
-    cert: readFileSync(files.certificate),
-    key: readFileSync(files.key),
+    ...own,
     ca: intermediates === '' ? [authorities] : [authorities, intermediates],
     ...secureServerOptions,
   } as const;
+}
+
+interface TlsServer {
+  readonly server: Server;
+  /**
+   * Reads the files again and uses them for the connections to come. INVARIANT: who may not call any more is not let in because the certificate of the
+   * server is in disorder: then that of before goes on, and why it does is answered. Throws, and changes nothing, when the authorities cannot be used.
+   */
+  reload(): Error | undefined;
 }
 
 /**
  * HTTP/1.1 over TLS 1.2 and 1.3 (docs/decisions/048) that asks every client for a certificate; whether the one it gets will do is decided for each
  * request. It answers what never becomes a request (malformed, too large, too slow) itself. Throws when a file cannot be used.
  */
-export function createTlsServer(options: TlsServerOptions): Server {
+export function createTlsServer(options: TlsServerOptions): TlsServer {
+  const { files, intermediates } = options;
+  let own = readPair(files);
   const server = createServer({
-    ...secureOptions(options.files, options.intermediates()),
+    ...secureOptions(own, files, intermediates()),
     requestCert: true,
     rejectUnauthorized: false,
     handshakeTimeout: options.requestMs,
@@ -51,20 +71,39 @@ export function createTlsServer(options: TlsServerOptions): Server {
     ALPNProtocols: ['http/1.1', 'http/1.0'],
     ...httpOptions(options),
   });
+  const use = (pair: OwnPair): void => {
+    const next = secureOptions(pair, files, intermediates());
+    createSecureContext(next);
+    server.setSecureContext(next);
+    own = pair;
+  };
+  const reload = (): Error | undefined => {
+    try {
+      use(readPair(files));
+      return undefined;
+    } catch (error) {
+      use(own);
+      return error instanceof Error ? error : new Error(String(error));
+    }
+  };
   answerNoRequests(server, options);
-  followIntermediates(server, options);
-  return server;
+  followIntermediates(server, options, reload);
+  return { server, reload };
 }
 
 /** Before the handshake of a connection: issuers may have been replaced since the last one. */
-function followIntermediates(server: Server, { files, intermediates, onFailure }: TlsServerOptions): void {
+function followIntermediates(
+  server: Server,
+  { intermediates, onFailure }: TlsServerOptions,
+  reload: TlsServer['reload'],
+): void {
   let known = intermediates();
   server.prependListener('connection', () => {
     const current = intermediates();
     if (current === known) return;
     known = current;
     try {
-      reloadTls(server, files, current);
+      reload();
     } catch (error) {
       onFailure('handshake', error instanceof Error && 'code' in error ? String(error.code) : 'unknown');
     }
@@ -125,13 +164,6 @@ export function answerNoRequests(
     options.onAnswered?.(socket, 405, 'CONNECT');
     writeRaw(socket, 405, 'Method Not Allowed', 'the method is not allowed at this path');
   });
-}
-
-/** Reads the files again and uses them for the connections to come. Throws, and changes nothing, when they cannot be used. */
-export function reloadTls(server: Server, files: TlsFiles, intermediates: string): void {
-  const options = secureOptions(files, intermediates);
-  createSecureContext(options);
-  server.setSecureContext(options);
 }
 
 /** The first line of a request of HTTP/1.1, whatever its method. */

@@ -96,6 +96,24 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     t.deepEqual(await (await open(t, server, 'media.player', version)).ask(own), granted, 'until it is trusted again');
   });
 
+  test(`an authority that is withdrawn while the certificate of the server is in disorder counts no more: ${version}`, async (t) => {
+    const server = await startServer(t, { domains });
+    const next = await createPki();
+    const kept = await open(t, server, 'media.player', version);
+    t.deepEqual(await kept.ask(own), granted);
+    // A key has come, and its certificate has not.
+    writeFileSync(join(server.folder, 'server.key.pem'), (await server.pki.identity('sys.auth.server')).key);
+    trust(server, next.bundle);
+    t.is((await kept.ask(own)).status, 401);
+    t.true(await kept.hasEnded());
+    const late = await open(t, server, 'media.player', version);
+    t.is(
+      (await late.ask(own)).status,
+      401,
+      'a handshake is with the certificate of before, against the authorities of now',
+    );
+  });
+
   test(`a handshake that began before an authority was withdrawn counts no more: ${version}`, async (t) => {
     const server = await startServer(t, { domains });
     const next = await createPki();

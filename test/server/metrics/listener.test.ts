@@ -233,6 +233,8 @@ test('over TLS a kept connection ends with its certificate, and with the authori
   clock.set(new X509Certificate(short.certificate).validToDate.getTime() + 1);
   t.deepEqual([await own(), await other()], [401, 200]);
   const file = join(folder, 'bundle.pem');
+  // A key without its certificate keeps nothing from being taken out.
+  writeFileSync(join(folder, 'server.key.pem'), short.key);
   writeFileSync(`${file}.new`, (await createPki()).bundle);
   renameSync(`${file}.new`, file);
   t.true(await until('the authority is withdrawn', async () => (await other()) === 401));
