@@ -160,6 +160,21 @@ test('no request fails while certificates are swapped again and again under load
   await Promise.all(asking);
 });
 
+test('close also ends what is under way with a certificate of before', async (t) => {
+  const { client, server, player, pki, clock } = await clientWorld(t, () => undefined);
+  const next = await pki.issue('media.next');
+  const call = t.throwsAsync(client.access.check(ask), { code: 'closed' } as never);
+  await until('the server is asked', () => server.requests.length === 1);
+  server.respond = granted;
+  renameSync(next.certFile, player.certFile);
+  renameSync(next.keyFile, player.keyFile);
+  clock.advance(1000);
+  t.true(await client.access.check(ask));
+  t.is(server.requests.at(-1)?.caller, 'media.next');
+  await client.close();
+  await call;
+});
+
 function callerOf(pem: string): string | undefined {
   return new X509Certificate(pem).subject.replace(/^CN=/, '');
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import { secureClientOptions } from '@signet/policy-engine/http';
 import type { ServerCheck } from '@signet/policy-engine/server-identity';
-import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import { Agent, Client, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
 import { SignetClientError } from '../errors.ts';
 import {
   expiryProblem,
@@ -32,21 +32,33 @@ interface AgentOptions {
 interface Pools {
   readonly server: Dispatcher;
   readonly targets: Dispatcher;
+  /** What the two have opened, for each address. */
+  readonly opened: ReadonlySet<Dispatcher>;
 }
 
 /** A server may close an idle connection earlier and says so (`Keep-Alive: timeout=…`). */
 const keepAliveMs = 120_000;
 
 function createPools(identity: Identity, options: AgentOptions): Pools {
+  const opened = new Set<Client | Pool>();
+  const open = (origin: string | URL, each: Pool.Options): Dispatcher => {
+    // Those that were not used any more.
+    for (const before of opened) if (before.closed || before.destroyed) opened.delete(before);
+    const made = each.connections === 1 ? new Client(origin, each) : new Pool(origin, each);
+    opened.add(made);
+    return made;
+  };
   return {
-    server: createDispatcher(identity, options, { checkServerIdentity: options.isServer }),
-    targets: createDispatcher(identity, options, {}),
+    server: createDispatcher(identity, options, open, { checkServerIdentity: options.isServer }),
+    targets: createDispatcher(identity, options, open, {}),
+    opened,
   };
 }
 
 function createDispatcher(
   identity: Identity,
   options: AgentOptions,
+  factory: NonNullable<Agent.Options['factory']>,
   check: { readonly checkServerIdentity?: ServerCheck },
 ): Dispatcher {
   const tls = {
@@ -58,6 +70,7 @@ function createDispatcher(
     timeout: options.connectTimeoutMs,
   };
   const common = {
+    factory,
     connect: tls,
     connections: options.maxConnections,
     pipelining: 1,
@@ -91,7 +104,8 @@ export class Agents {
   #looking: Promise<void> | undefined;
   #problem: SignetClientError | undefined;
   readonly #closing = new AbortController();
-  readonly #retiring = new Set<Promise<void>>();
+  /** With certificates of before, until their last answer. */
+  readonly #retiring = new Set<Pools>();
 
   constructor(options: AgentOptions) {
     this.#options = options;
@@ -169,16 +183,18 @@ export class Agents {
     const retired = this.#pools;
     this.#pools = createPools(identity, this.#options);
     this.#identity = identity;
-    for (const pool of [retired.server, retired.targets]) {
-      const retiring = pool.close().finally(() => this.#retiring.delete(retiring));
-      this.#retiring.add(retiring);
-    }
+    this.#retiring.add(retired);
+    void Promise.allSettled([retired.server.close(), retired.targets.close()]).then(() => {
+      this.#retiring.delete(retired);
+    });
   }
 
   /** Ends every connection; requests in flight end with `closed`. */
   async close(): Promise<void> {
     if (this.closed.aborted) return;
     this.#closing.abort();
-    await Promise.all([this.#pools.server.destroy(), this.#pools.targets.destroy(), ...this.#retiring]);
+    // A dispatcher that is closing leaves what it has opened to itself.
+    const retiring = [...this.#retiring].flatMap(({ opened }) => [...opened]);
+    await Promise.all([this.#pools.server, this.#pools.targets, ...retiring].map((each) => each.destroy()));
   }
 }
