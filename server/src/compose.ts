@@ -20,11 +20,12 @@ import { reservationOf } from './management/name-safeguards.ts';
 import type { Store, StoreCondition } from './model/store.ts';
 import type { Observer } from './observer.ts';
 import { noPeers, type Peers } from './peers.ts';
-import { countRefusedCredentials, type RefusedCredentials } from './refused-credentials.ts';
+import { openRefusedCredentials } from './refused-credentials.ts';
 import { type LiveSnapshot, openLiveSnapshot } from './snapshot/live-snapshot.ts';
 import type { Snapshot } from './snapshot/snapshot.ts';
 import { certificateLogIn } from './ssh/certificate-log.ts';
 import { openSshAuthorities } from './ssh/open-authorities.ts';
+import { watchForStandstill } from './stood-still.ts';
 import { openStore } from './store/open.ts';
 import { endDivergence, logHistory } from './store-history.ts';
 import { type StoreWatch, watchStore } from './store-watch.ts';
@@ -109,6 +110,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     storeWatch,
     newTokenId: () => randomUUID(),
     isRevoked: identity.isRevoked,
+    catchUp: cleanup.use(watchForStandstill({ ...deps, ...config.snapshot, clock, refresh })).catchUp,
     isRevokedThumbprint: identity.isRevokedThumbprint,
     onRefused: refused.count,
     monotonic: deps.monotonic && { now: deps.monotonic },
@@ -256,12 +258,6 @@ function openKeys(
       else logger.error({ kids }, 'private key of an active signing key is not here: nothing is signed in its place');
     },
   });
-}
-
-function openRefusedCredentials(store: Store, logger: Logger): RefusedCredentials {
-  const onError = (error: unknown) =>
-    logger.error({ error: String(error) }, 'the count of refused credentials cannot be written yet');
-  return countRefusedCredentials({ store, actor: 'signet serve', onError });
 }
 
 /** Without a configured region there is no cloud to ask, and nothing of its SDK is loaded. */

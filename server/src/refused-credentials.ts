@@ -1,7 +1,8 @@
+import type { Logger } from './logger.ts';
 import type { Store } from './model/store.ts';
 
 /** Counts credentials that were refused, and writes down how many for each reason, once in a while: never a record for each request. */
-export interface RefusedCredentials {
+interface RefusedCredentials {
   /** `reason` is one of the server's own texts, never what a caller sent. */
   count(reason: string): void;
   /** Writes what was counted since the last time; nothing when there was nothing. */
@@ -50,4 +51,11 @@ export function countRefusedCredentials({ store, actor, onError }: RefusedCreden
       return flush();
     },
   };
+}
+
+/** Those of a running server. */
+export function openRefusedCredentials(store: Store, logger: Logger): RefusedCredentials {
+  const onError = (error: unknown) =>
+    logger.error({ error: String(error) }, 'the count of refused credentials cannot be written yet');
+  return countRefusedCredentials({ store, actor: 'signet serve', onError });
 }

@@ -51,6 +51,8 @@ interface AppDeps extends AuthenticationDeps {
   readonly addressOf: (socket: Socket) => string;
   /** Absent: no budgets are kept. */
   readonly budget: BudgetRules | undefined;
+  /** What is waited for before a request is decided; mostly nothing. Never rejects. Absent: nothing, ever. */
+  readonly catchUp?: (() => Promise<void> | undefined) | undefined;
   /** The first part of every request id: unique to this process. */
   readonly idPrefix: string;
 }
@@ -106,6 +108,8 @@ function requestBoundary(deps: AppDeps): Middleware {
     begin(deps, ctx, `${deps.idPrefix}-${count.toString(36)}`);
     let admission: Admission | undefined;
     try {
+      const late = deps.catchUp?.();
+      if (late !== undefined) await late;
       check(ctx);
       admission = budget?.admit(ctx);
       if (admission?.refusal !== undefined) await budget?.refuse(ctx, admission.refusal);
@@ -150,10 +154,16 @@ function guards(deps: AppDeps): (ctx: AppContext) => void {
   const { urlBytes } = deps.limits;
   const checkTransport = transportRules({ ...deps, urlBytes, bodyLimit: bodyLimitOf(deps) });
   const authenticate = authentication(deps);
+  const authenticateAgain = (ctx: AppContext): Promise<void> | undefined => {
+    const late = deps.catchUp?.();
+    if (late !== undefined) return late.then(() => authenticate(ctx));
+    authenticate(ctx);
+    return undefined;
+  };
   return (ctx) => {
     checkTransport(ctx);
     authenticate(ctx);
-    ctx.state.authenticateAgain = authenticate;
+    ctx.state.authenticateAgain = authenticateAgain;
   };
 }
 

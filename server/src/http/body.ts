@@ -59,8 +59,8 @@ function readText(type: string, limitBytes: number): Middleware {
     checkType(ctx, type);
     // A client takes as long as it likes for a body, and what spoke for it may have ended meanwhile.
     const goOn = () => {
-      ctx.state.authenticateAgain?.(ctx);
-      return next();
+      const again = ctx.state.authenticateAgain?.(ctx);
+      return again === undefined ? next() : again.then(next);
     };
     return Number(ctx.req.headers['content-length']) <= directly ? readShort(ctx).then(goOn) : parse(ctx, goOn);
   };

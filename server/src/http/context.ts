@@ -33,7 +33,7 @@ export interface RequestState {
   /** The principal token that names the caller, where no certificate of the same principal does. */
   principalToken?: VerifiedPrincipalToken;
   /** Decides again who calls, after the request has waited for its client. Throws `UnauthenticatedError`. */
-  authenticateAgain?: (ctx: AppContext) => void;
+  authenticateAgain?: (ctx: AppContext) => Promise<void> | undefined;
   /** What a busy operation answers, which is written at once (`plain-answer.ts`); absent: the answer is what Koa knows of it. */
   answer?: PlainAnswer | undefined;
   /** Whether the text of the answer is kept for others, too. */

@@ -12,6 +12,7 @@ import type { Observer } from '../observer.ts';
 import type { IsRevoked } from '../principal.ts';
 import type { ServerTokens } from '../principal-token.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import type { StandstillWatch } from '../stood-still.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { createApp } from './app.ts';
 import { type ClientTrust, openClientTrust } from './client-trust.ts';
@@ -46,6 +47,7 @@ export interface HttpServerDeps {
   readonly keys: SigningKeys;
   readonly newTokenId: () => string;
   readonly isRevoked: IsRevoked;
+  readonly catchUp: StandstillWatch['catchUp'];
   readonly isRevokedThumbprint: AccessDeps['isRevokedThumbprint'];
   /** For budgets: time that nobody sets. Default: that of the process. */
   readonly monotonic?: Clock | undefined;
@@ -256,6 +258,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
     profile: config.profile,
     snapshot,
     clock,
+    catchUp: deps.catchUp,
     logger: deps.logger,
     logRequests: config.log.requests,
     limits: config.limits,
