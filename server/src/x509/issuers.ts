@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { minLifetimeSeconds } from './certificate-profile.ts';
 import { certificatesInPem, certificateToPem } from './certificate-reader.ts';
 import type { Issuer } from './issuer.ts';
@@ -26,7 +27,7 @@ export interface Issuers {
   current(): IssuerSet;
   /** The issuer for a new certificate: of the active ones, the first that lives on. `now` in seconds. Throws `IssuerError`. */
   signing(now: number): Issuer;
-  /** Reads the files again; a set that cannot be used changes nothing. Answers whether something changed. */
+  /** Reads the files again; a set that cannot be used changes nothing but the lists of roots. Answers whether something changed. */
   reload(): Promise<boolean>;
   close(): void;
 }
@@ -65,10 +66,14 @@ function parseSource(
   }
 }
 
+function readLists({ rootLists = [] }: IssuersDeps) {
+  return Promise.all(rootLists.map(async (name) => ({ name, bytes: await readFile(name) })));
+}
+
 async function load(deps: IssuersDeps, previous: string | undefined): Promise<Loaded | undefined> {
   const roots = await readFile(deps.roots, 'utf8');
   const texts = await Promise.all(deps.sources.map(readSource));
-  const lists = await Promise.all((deps.rootLists ?? []).map(async (name) => ({ name, bytes: await readFile(name) })));
+  const lists = await readLists(deps);
   const digest = createHash('sha256')
     .update(JSON.stringify([roots, texts, lists.map(({ bytes }) => bytes.toString('base64'))]))
     .digest('base64url');
@@ -90,7 +95,12 @@ export async function openIssuers(deps: IssuersDeps): Promise<Issuers> {
   if (loaded === undefined) throw new IssuerError('no issuer is configured');
   let { set } = loaded;
   const reload = async (): Promise<boolean> => {
-    const next = await load(deps, loaded?.digest);
+    const next = await load(deps, loaded?.digest).catch(async (error: unknown) => {
+      // What a root has revoked does not wait until the files of an issuer are in order.
+      const rootLists = readRootLists(await readLists(deps), set.rootsPem);
+      if (!isDeepStrictEqual(rootLists, set.rootLists)) set = { ...set, rootLists };
+      throw error;
+    });
     if (next === undefined) return false;
     loaded = next;
     set = next.set;

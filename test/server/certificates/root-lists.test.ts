@@ -134,6 +134,21 @@ test('a list that is renewed is taken without a restart; one that does not fit c
   await t.throwsAsync(open('missing.crl'), { code: 'ENOENT' });
 });
 
+test('a list that is renewed is taken while the files of an issuer are in disorder', async (t) => {
+  const { at, root, open } = await world(t);
+  const issuers = await open('root.crl');
+  const { active, rootLists } = issuers.current();
+  const { key } = (await createAuthorities(systemClock)).intermediate;
+  writeFileSync(at('ca.key'), key);
+  writeFileSync(at('root.crl'), await firstRevocationList(root, new FakeClock(systemClock.now() + 60_000)));
+  await t.throwsAsync(issuers.reload(), { message: /^issuer `.*ca\.pem` cannot be used/ });
+  t.true((issuers.current().rootLists[0]?.number ?? 0) > (rootLists[0]?.number ?? 0));
+  t.is(issuers.current().active, active);
+  writeFileSync(at('root.crl'), 'nothing');
+  await t.throwsAsync(issuers.reload(), { message: /root\.crl` cannot be used/ });
+  t.true((issuers.current().rootLists[0]?.number ?? 0) > (rootLists[0]?.number ?? 0));
+});
+
 test('the list of a root counts for the freshness in its last month', async (t) => {
   const { open } = await world(t);
   const issuers = await open('root.crl');
