@@ -36,11 +36,11 @@ async function tryLock(path: string): Promise<AsyncDisposable | undefined> {
     makeFile(path);
     const before = await identityOf(path);
     if (before === undefined) continue;
-    const database = await lockedDatabase(path);
-    if (database === undefined) return undefined;
+    const held = await holdFile(path);
+    if (held === undefined) return undefined;
     // Whoever had the lock until now has removed the file: another one may have its name.
-    if (before === (await identityOf(path))) return lockOf(path, database);
-    database.close();
+    if (before === (await identityOf(path))) return lockOf(path, held);
+    held.close();
   }
   return undefined;
 }
@@ -66,12 +66,14 @@ async function identityOf(path: string): Promise<string | undefined> {
   }
 }
 
-interface OpenDatabase {
+/** A lock on a file. `close` gives it back; it is open as long as it is held. */
+export interface HeldFile {
+  readonly isOpen: boolean;
   close(): void;
 }
 
-/** Undefined when somebody else has the lock. */
-async function lockedDatabase(path: string): Promise<OpenDatabase | undefined> {
+/** Locks a file as it is, whatever its name comes to mean. Undefined when somebody else has the lock. Throws the error of SQLite, with its `errcode`. */
+export async function holdFile(path: string): Promise<HeldFile | undefined> {
   // Most of those that write files lock none.
   const { DatabaseSync } = await import('node:sqlite');
   const database = new DatabaseSync(path, { timeout: 0 });
@@ -85,12 +87,12 @@ async function lockedDatabase(path: string): Promise<OpenDatabase | undefined> {
   }
 }
 
-function lockOf(path: string, database: OpenDatabase): AsyncDisposable {
+function lockOf(path: string, held: HeldFile): AsyncDisposable {
   return {
     [Symbol.asyncDispose]: async () => {
       // While it is locked: the next one must not lock a file that is about to go. One that stays does no harm.
       await unlink(path).catch(() => undefined);
-      database.close();
+      held.close();
     },
   };
 }

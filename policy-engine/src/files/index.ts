@@ -14,4 +14,4 @@ export {
   syncDirectorySync,
   syncFileSync,
 } from './file-calls.ts';
-export { type LockWait, lockFile } from './file-lock.ts';
+export { type HeldFile, holdFile, type LockWait, lockFile } from './file-lock.ts';

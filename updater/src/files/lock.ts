@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { type HeldFile, holdFile } from '@signet/policy-engine/internal/files';
 import { systemCode, UpdaterError } from '../errors.ts';
 import type { FileSystem } from './file-system.ts';
 
@@ -14,9 +14,6 @@ export interface DirectoryLock extends AsyncDisposable {
   isInPlace(): Promise<boolean>;
 }
 
-/** SQLITE_BUSY */
-const busy = 5;
-
 /**
  * Locks the directory by the lock that SQLite takes on a file (`fcntl`), as Node has no other: unlike a number of a process in a file it ends
  * with the process, however that ends, and holds between containers, and between hosts where the network file system has locks (NFS 4).
@@ -28,13 +25,13 @@ export async function lockDirectory(directory: string, files: FileSystem): Promi
     for (let attempt = 0; attempt < 5; attempt += 1) {
       await makeFile(path, directory, files);
       const before = await identityOf(path, files);
-      const database = lockFile(path);
-      if (database === undefined) throw locked(directory);
+      const held = await holdFile(path);
+      if (held === undefined) throw locked(directory);
       // Another file may have come into its place between the two.
       if (before !== undefined && before === (await identityOf(path, files))) {
-        return lockOf(database, async () => before === (await identityOf(path, files)));
+        return lockOf(held, async () => before === (await identityOf(path, files)));
       }
-      database.close();
+      held.close();
     }
     throw locked(directory);
   } catch (cause) {
@@ -64,28 +61,15 @@ async function makeFile(path: string, directory: string, files: FileSystem): Pro
   await access(path, constants.W_OK);
 }
 
-/** `undefined` when another process, or another part of this one, has the lock. */
-function lockFile(path: string): DatabaseSync | undefined {
-  const database = new DatabaseSync(path, { timeout: 0 });
-  try {
-    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
-    return database;
-  } catch (error) {
-    database.close();
-    if (isSqliteError(error) && error.errcode === busy) return undefined;
-    throw error;
-  }
-}
-
 function isSqliteError(error: unknown): error is Error & { readonly errcode: unknown } {
   return error instanceof Error && 'errcode' in error;
 }
 
-function lockOf(database: DatabaseSync, isSame: () => Promise<boolean>): DirectoryLock {
+function lockOf(held: HeldFile, isSame: () => Promise<boolean>): DirectoryLock {
   return {
-    isInPlace: async () => database.isOpen && (await isSame()),
+    isInPlace: async () => held.isOpen && (await isSame()),
     [Symbol.asyncDispose]: async () => {
-      if (database.isOpen) database.close();
+      if (held.isOpen) held.close();
     },
   };
 }
