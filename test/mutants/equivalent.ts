@@ -586,9 +586,9 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'reading keys throws nothing else',
   },
   {
-    file: 'updater/src/files/lock.ts',
-    from: 'if (isSqliteError(error) && error.errcode === busy) return undefined;',
-    to: 'if (true && error.errcode === busy) return undefined;',
+    file: 'policy-engine/src/files/file-lock.ts',
+    from: "if (error instanceof Error && 'errcode' in error && error.errcode === busy) return undefined;",
+    to: 'if (error instanceof Error && true && error.errcode === busy) return undefined;',
     reason: 'no other error has this number; the condition tells the compiler so',
   },
   {
