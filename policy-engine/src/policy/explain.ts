@@ -157,23 +157,45 @@ function smallestChange(policy: DomainPolicy, roles: readonly string[], query: Q
   return smallestGrant(policy, allowing, denying, query);
 }
 
-/** For a caller without any role: one must be granted, and whatever denies it must go. */
+/**
+ * For a caller without any role: one must be granted, and whatever denies it must go. What stands in its way is only counted until the role is
+ * found: thousands of roles may each have thousands of assertions against them.
+ */
 function smallestGrant(
   policy: DomainPolicy,
   allowing: readonly CompiledAssertion[],
   denying: readonly CompiledAssertion[],
   query: Query,
 ): readonly Change[] {
-  const removalsFor = (role: string): Change[] =>
-    denying.filter((assertion) => isFor(assertion, [role], query.work)).map(removal);
   const { domain } = policy;
-  const options = examples(allowing).map((role): readonly Change[] => [
-    ...removalsFor(role),
-    { kind: 'grant-role', domain, role },
-  ]);
+  const denies = (role: string) => (assertion: CompiledAssertion) => isFor(assertion, [role], query.work);
+  let best: string | undefined;
+  let fewest = Number.POSITIVE_INFINITY;
+  for (const role of examples(allowing)) {
+    const count = countUpTo(fewest, denying, denies(role));
+    if (count < fewest) [best, fewest] = [role, count];
+  }
   const fresh = 'new-role';
-  options.push([...removalsFor(fresh), { kind: 'grant-role', domain, role: fresh }, addition(policy, fresh, query)]);
-  return options.reduce((best, option) => (option.length < best.length ? option : best));
+  // A new role takes an assertion as well.
+  const isFresh = countUpTo(fewest, denying, denies(fresh)) + 1 < fewest;
+  const role = best === undefined || isFresh ? fresh : best;
+  const removals = denying.filter(denies(role)).map(removal);
+  const grant: Change = { kind: 'grant-role', domain, role };
+  return role === best ? [...removals, grant] : [...removals, grant, addition(policy, role, query)];
+}
+
+/** How many of the assertions fit; `most` where there are as many or more. */
+function countUpTo(
+  most: number,
+  assertions: readonly CompiledAssertion[],
+  fits: (assertion: CompiledAssertion) => boolean,
+): number {
+  let count = 0;
+  for (const assertion of assertions) {
+    if (count >= most) break;
+    if (fits(assertion)) count += 1;
+  }
+  return count;
 }
 
 /** For each assertion a role name that its pattern matches; none for those that no name can match. */

@@ -165,3 +165,42 @@ test('where no role would do, an assertion is proposed', (t) => {
     },
   ]);
 });
+
+test('for a caller without roles, assertions are only counted until it is known which have to go', (t) => {
+  const rule = (effect: 'ALLOW' | 'DENY', role: string) => ({
+    effect,
+    role: `d:role.${role}`,
+    action: 'x',
+    resource: 'd:y',
+  });
+  const many = Array.from({ length: 200 }, (_, index) => index);
+  const compiled = compileDomain('d', [
+    {
+      name: 'd:policy.p',
+      assertions: [
+        ...many.map((index) => rule('ALLOW', `a${index}`)),
+        rule('ALLOW', 'b'),
+        ...many.map(() => rule('DENY', 'a*')),
+        rule('DENY', 'b*'),
+      ],
+    },
+  ]);
+  let described = 0;
+  const assertions = compiled.assertions.map((assertion) =>
+    Object.create(assertion, {
+      policy: {
+        get: () => {
+          described += 1;
+          return assertion.policy;
+        },
+      },
+    }),
+  );
+  const policy = Object.create(compiled, { assertions: { value: assertions } });
+  t.deepEqual(explainInDomain(policy, [], 'x', 'd:y').changes, [
+    { kind: 'remove-assertion', policy: 'd:policy.p', assertion: rule('DENY', 'b*') },
+    { kind: 'grant-role', domain: 'd', role: 'b' },
+  ]);
+  // The near misses, and the one that has to go.
+  t.is(described, 11);
+});
