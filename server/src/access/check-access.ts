@@ -7,7 +7,7 @@ import {
 } from '@signet/policy-engine/names';
 import { type Decision, type DecisionContext, type DomainPolicy, decideInDomain } from '@signet/policy-engine/policy';
 import { InvalidRequestError } from '../errors.ts';
-import { directRoles, grantedRoles, stepsARole } from '../roles/granted-roles.ts';
+import { directRoles, heldRoles, stepsARole } from '../roles/granted-roles.ts';
 import { existingDomain } from '../snapshot/existing-domain.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 
@@ -25,7 +25,7 @@ export interface AccessQuery {
 interface AccessAnswer {
   readonly granted: boolean;
   readonly decision: Decision;
-  /** What the policy has cost and the roles that are held, in units of `maxWork` of the engine. */
+  /** What the policy has cost, the roles that are held, and finding those that may be assumed, in units of `maxWork` of the engine. */
   readonly work: number;
 }
 
@@ -52,10 +52,11 @@ export function checksOf(
   return (query) => {
     const domain = existingDomain(snapshot, resourceDomain(query.resource));
     const known = held.get(domain);
-    const roles = known ?? heldRoles(snapshot, domain, principal, now);
+    const { roles, work: found } =
+      known === undefined ? namesHeld(snapshot, domain, principal, now) : { roles: known, work: 0 };
     held.set(domain, roles);
     const { decision, work } = decideWithRoles(domain, roles, query);
-    const paid = known === undefined ? work : work - roles.length * stepsARole;
+    const paid = found + (known === undefined ? work : work - roles.length * stepsARole);
     return { granted: decision.status === 'ALLOW', decision, work: paid };
   };
 }
@@ -64,16 +65,24 @@ type Decided = Pick<AccessAnswer, 'decision' | 'work'>;
 
 function decideInOwnDomain(snapshot: Snapshot, query: AccessQuery, now: number): Decided {
   const domain = existingDomain(snapshot, resourceDomain(query.resource));
-  return decideWithRoles(domain, heldRoles(snapshot, domain, query.principal, now), query);
+  const { roles, work: found } = namesHeld(snapshot, domain, query.principal, now);
+  const { decision, work } = decideWithRoles(domain, roles, query);
+  return { decision, work: found + work };
 }
 
-function heldRoles(
+/** The roles that somebody holds, and what it costs to find those of them that may be assumed. */
+function namesHeld(
   snapshot: Snapshot,
   domain: DomainSnapshot,
   principal: PrincipalName,
   now: number,
-): readonly RoleName[] {
-  return grantedRoles(snapshot, domain, principal, now).map((role) => role.name);
+): { readonly roles: readonly RoleName[]; readonly work: number } {
+  let work = 0;
+  const compared = (units: number) => {
+    work += units;
+  };
+  const roles = heldRoles(snapshot, domain, principal, { now, compared }).map((role) => role.name);
+  return { roles, work };
 }
 
 /** Only who is listed in a role of the trust domain counts: delegation has one hop. */

@@ -6,7 +6,7 @@ import { requireKnownIdentity } from '../access/known-identity.ts';
 import type { Asker } from '../access/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError, UnauthenticatedError } from '../errors.ts';
 import type { CertificateStore } from '../model/certificate-store.ts';
-import { grantedRoles, stepsARole } from '../roles/granted-roles.ts';
+import { heldRoles, stepsARole } from '../roles/granted-roles.ts';
 import { existingDomain } from '../snapshot/existing-domain.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { CredentialsCache } from './credentials-cache.ts';
@@ -60,7 +60,7 @@ interface Asking {
 /** The cloud account of the domain, for who may assume the role. */
 function accountFor(snapshot: Snapshot, now: number, { principal, request, compared }: Asking): string {
   const domain = existingDomain(snapshot, request.domain);
-  const roles = grantedRoles(snapshot, domain, principal, now).map((role) => role.name);
+  const roles = heldRoles(snapshot, domain, principal, { now, compared }).map((role) => role.name);
   compared?.(roles.length * stepsARole);
   if (!mayAssume(domain, roles, request.role, compared)) {
     throw new ForbiddenError(`principal may not \`${action}\` on \`${request.domain}:${request.role}\``);

@@ -1,5 +1,5 @@
 import { costs } from '../budgets/costs.ts';
-import type { Compared } from '../management/rights.ts';
+import type { Compared } from '../roles/granted-roles.ts';
 
 /** Has the caller pay for what decisions cost, in units of `maxWork` of the engine. */
 export function comparedFor({ state }: { readonly state: { work: number } }): Compared {

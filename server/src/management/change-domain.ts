@@ -8,6 +8,7 @@ import type { DomainChange } from '../model/domain-change.ts';
 import type { AssertionCount, ChangeContext, DomainAttributes, Quotas } from '../model/records.ts';
 import type { Store, StoreReader, StoreTransaction } from '../model/store.ts';
 import { notFollowed } from '../peers.ts';
+import type { Compared } from '../roles/granted-roles.ts';
 import type { SnapshotAt } from '../snapshot/live-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { jsonInSteps, piecesOf } from '../steps/json-steps.ts';
@@ -24,7 +25,7 @@ import { withDelegatedKeys } from './planted-keys.ts';
 import { type Preview, preview, triedChange } from './preview.ts';
 import { checkAssertionCount } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
-import { type Compared, isOperator, type Right, requireRight, viewerOf } from './rights.ts';
+import { isOperator, type Right, requireRight, viewerOf } from './rights.ts';
 import { StoreAfter } from './store-after.ts';
 
 export interface ManagementDeps {

@@ -12,7 +12,7 @@ import { authorityAction, type Right, rights } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { ForbiddenError } from '../errors.ts';
 import type { Viewer } from '../impact/fold.ts';
-import { grantedRoles, stepsARole } from '../roles/granted-roles.ts';
+import { type Compared, grantedRoles, heldRoles, stepsARole } from '../roles/granted-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 
 export { type Right, rights };
@@ -20,9 +20,6 @@ export { type Right, rights };
 export const systemDomain: DomainName = parseDomainName('sys.auth');
 /** The role of a domain whose members may do everything with it. */
 export const adminRole = 'admin';
-
-/** Told what decisions have cost, in units of `maxWork` of the engine. */
-export type Compared = (work: number) => void;
 
 /** What a caller wants to do, and with what: `role.reader`, `group.team`, `policy.movies`, `service.api`, `domain`. */
 interface RightQuery {
@@ -89,7 +86,7 @@ function heldBy(
 ): Held | undefined {
   const own = snapshot.domain(domain);
   if (own === undefined) return undefined;
-  const roles = grantedRoles(snapshot, own, caller, now).map(({ name }) => name);
+  const roles = heldRoles(snapshot, own, caller, { now, compared }).map(({ name }) => name);
   compared?.(roles.length * stepsARole);
   return { domain: own, roles, fullRoles: roles.map((name) => fullRoleName(domain, name)) };
 }

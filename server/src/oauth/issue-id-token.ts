@@ -4,7 +4,7 @@ import { ForbiddenError, InvalidRequestError } from '../errors.ts';
 import { NoSigningKeyError } from '../keys/signing-keys.ts';
 import type { Principal } from '../principal.ts';
 import { heldGroups } from '../roles/granted-groups.ts';
-import { grantedRoles } from '../roles/granted-roles.ts';
+import { type Compared, heldRoles, type Moment, stepsARole } from '../roles/granted-roles.ts';
 import { existingDomain } from '../snapshot/existing-domain.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { idTokenClaims } from './claims.ts';
@@ -28,13 +28,14 @@ export function issueIdToken(
   deps: IdTokenDeps,
   principal: Principal,
   request: IdTokenRequest,
+  compared?: Compared,
 ): { readonly idToken: string; readonly expires: number } {
   const snapshot = deps.snapshot();
   const { domain, service } = request.client;
   checkClient(deps, snapshot, request);
   if (principal.kind === 'role') throw new ForbiddenError('a role certificate cannot be used to get a token');
   if (!deps.idTokens) throw new ForbiddenError('this server gives no ID tokens');
-  const groups = groupsOf(snapshot, principal.name, request, deps.clock.now());
+  const groups = groupsOf(snapshot, principal.name, request, { now: deps.clock.now(), compared });
   const { idToken: signer } = deps.keys.current();
   if (signer === undefined) throw new NoSigningKeyError('token');
   const { issuer } = deps;
@@ -62,25 +63,31 @@ function groupsOf(
   snapshot: Snapshot,
   principal: PrincipalName,
   { client, groups, fullNames, mustHoldAll }: IdTokenRequest,
-  now: number,
+  moment: Moment,
 ): readonly string[] | undefined {
   if (!groups.allRoles && !groups.allGroups && groups.named.size === 0) return undefined;
   const domain = existingDomain(snapshot, groups.domain ?? client.domain);
-  const held = heldOf(snapshot, domain, principal, now);
-  const granted = held.filter(
+  const held = heldOf(snapshot, domain, principal, moment);
+  moment.compared?.(held.size * stepsARole);
+  const granted = [...held].filter(
     (each) =>
       groups.named.has(each) ||
       (groups.allRoles && each.startsWith('role.')) ||
       (groups.allGroups && each.startsWith('group.')),
   );
-  if (mustHoldAll && ![...groups.named].every((each) => held.includes(each))) {
+  if (mustHoldAll && ![...groups.named].every((each) => held.has(each))) {
     throw new ForbiddenError('principal does not hold every role and group of the scope');
   }
   return granted.map((each) => (fullNames ? `${domain.name}:${each}` : each.slice(each.indexOf('.') + 1)));
 }
 
 /** The roles and groups of a principal: `group.<name>` and `role.<name>`, sorted. */
-function heldOf(snapshot: Snapshot, domain: DomainSnapshot, principal: PrincipalName, now: number): readonly string[] {
-  const groups = heldGroups(snapshot, domain, principal, now).map((group) => `group.${group}`);
-  return [...groups, ...grantedRoles(snapshot, domain, principal, now).map((role) => `role.${role.name}`)];
+function heldOf(
+  snapshot: Snapshot,
+  domain: DomainSnapshot,
+  principal: PrincipalName,
+  moment: Moment,
+): ReadonlySet<string> {
+  const groups = heldGroups(snapshot, domain, principal, moment.now).map((group) => `group.${group}`);
+  return new Set([...groups, ...heldRoles(snapshot, domain, principal, moment).map((role) => `role.${role.name}`)]);
 }

@@ -12,7 +12,7 @@ import {
 } from '../errors.ts';
 import { NoSigningKeyError, type SigningKeys } from '../keys/signing-keys.ts';
 import type { Principal } from '../principal.ts';
-import { grantedAmong, grantedRoles } from '../roles/granted-roles.ts';
+import { type Compared, grantedAmong, heldRoles, type Moment } from '../roles/granted-roles.ts';
 import { existingDomain } from '../snapshot/existing-domain.ts';
 import type { DomainSnapshot, RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { accessTokenClaims, idTokenClaims } from './claims.ts';
@@ -53,13 +53,19 @@ export interface IssuedTokens {
  * An access token for the roles that the caller holds among those asked for, and the ID token asked for with it
  * (RFC 6749 §4.4). In the order of docs/reference/http.md#order-of-checks: 404 unknown domain or service, 403 no role. Throws `DomainError`s.
  */
-export function issueTokens(deps: IssueTokensDeps, principal: Principal, request: TokenRequest): IssuedTokens {
+export function issueTokens(
+  deps: IssueTokensDeps,
+  principal: Principal,
+  request: TokenRequest,
+  compared?: Compared,
+): IssuedTokens {
   const snapshot = deps.snapshot();
   const asker = deps.roleCertificates ? askerOf(principal, snapshot) : identityOf(principal);
   checkClient(asker?.name ?? principal.name, request);
   const domain = findAudience(snapshot, request.scope);
   if (asker === undefined) throw new ForbiddenError('a role certificate cannot be used to get a token');
-  const roles = rolesToGrant(snapshot, domain, asker.name, { scope: request.scope, now: deps.clock.now() });
+  const asked = { scope: request.scope, now: deps.clock.now(), compared };
+  const roles = rolesToGrant(snapshot, domain, asker.name, asked);
   if (principal.kind === 'role') requireOwnRole(principal, domain, roles, request);
   const { accessToken, idToken } = deps.keys.current();
   if (accessToken === undefined || idToken === undefined) throw new NoSigningKeyError('token');
@@ -163,12 +169,12 @@ export function rolesToGrant(
   snapshot: Snapshot,
   domain: DomainSnapshot,
   principal: PrincipalName,
-  { scope, now }: { readonly scope: RequestedScope; readonly now: number },
+  { scope, ...moment }: Moment & { readonly scope: RequestedScope },
 ): readonly RoleSnapshot[] {
   const granted =
     scope.kind === 'all-roles'
-      ? grantedRoles(snapshot, domain, principal, now)
-      : grantedAmong(snapshot, domain, principal, { asked: scope.roles, now });
+      ? heldRoles(snapshot, domain, principal, moment)
+      : grantedAmong(snapshot, domain, principal, { asked: scope.roles, ...moment });
   if (granted.length === 0) throw new NoGrantedRolesError(scope.domain, { detail: { principal } });
   return granted;
 }

@@ -4,6 +4,7 @@ import { parseDomainName, parseRoleName, type RoleName } from '@signet/policy-en
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
 import { NoSigningKeyError } from '../keys/signing-keys.ts';
 import type { Principal } from '../principal.ts';
+import type { Compared } from '../roles/granted-roles.ts';
 import { existingDomain } from '../snapshot/existing-domain.ts';
 import { ybase64 } from '../ybase64.ts';
 import { type IssueTokensDeps, rolesToGrant } from './issue-tokens.ts';
@@ -47,12 +48,17 @@ export function parseRoleTokenRequest(domainName: unknown, query: ReadonlyMap<st
  * A role token (docs/reference/athenz.md#role-tokens), for the same roles and the same time as an access token. It is bound to no
  * certificate: its form has no place for one. Throws as `issueTokens` does.
  */
-export function issueRoleToken(deps: RoleTokenDeps, principal: Principal, request: RoleTokenRequest): RoleToken {
+export function issueRoleToken(
+  deps: RoleTokenDeps,
+  principal: Principal,
+  request: RoleTokenRequest,
+  compared?: Compared,
+): RoleToken {
   const { scope, requestedSeconds } = request;
   const snapshot = deps.snapshot();
   const domain = existingDomain(snapshot, scope.domain);
   if (principal.kind === 'role') throw new ForbiddenError('a role certificate cannot be used to get a token');
-  const roles = rolesToGrant(snapshot, domain, principal.name, { scope, now: deps.clock.now() });
+  const roles = rolesToGrant(snapshot, domain, principal.name, { scope, now: deps.clock.now(), compared });
   const { token: key } = deps.keys.current();
   if (key === undefined) throw new NoSigningKeyError('token');
   const life = accessTokenLife(requestedSeconds, deps.bounds, roles, domain.limits.tokenExpirySeconds);

@@ -1,10 +1,35 @@
 import { type DomainName, fullRoleName, type PrincipalName, type RoleName } from '@signet/policy-engine/names';
+import { Work } from '@signet/policy-engine/policy';
 import { isInRole, visitRoles } from '../snapshot/domain-members.ts';
 import { type DomainSnapshot, principalState, type RoleSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
-import { RolePatterns } from './role-patterns.ts';
+import { maxPatternWork, RolePatterns } from './role-patterns.ts';
 
 /** About what it costs to find that a role is held, in units of `maxWork` of the engine. */
 export const stepsARole = 20;
+
+/** The same of a pattern that is made ready, of a role that may be assumed. */
+const stepsAPattern = 10;
+
+/** Told what decisions have cost, in units of `maxWork` of the engine. */
+export type Compared = (work: number) => void;
+
+/** When it is asked what somebody holds. */
+export interface Moment {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** Told what it costs to find the roles that may be assumed, also where there are none. */
+  readonly compared?: Compared | undefined;
+}
+
+/** As `heldRoles`, where nobody pays. */
+export function grantedRoles(
+  snapshot: Snapshot,
+  domain: DomainSnapshot,
+  principal: PrincipalName,
+  now: number,
+): readonly RoleSnapshot[] {
+  return heldRoles(snapshot, domain, principal, { now });
+}
 
 /**
  * The roles of `domain` that `principal` holds at `now` (milliseconds), sorted by name: as a direct member, through `*`, a prefix
@@ -12,17 +37,17 @@ export const stepsARole = 20;
  * compared exactly (docs/reference/access-checks.md#who-holds-a-role). Every entry counts, so an expired one never hides a valid one. A
  * service that is disabled holds nothing. Tokens, certificates and access checks all ask here, so they cannot differ.
  */
-export function grantedRoles(
+export function heldRoles(
   snapshot: Snapshot,
   domain: DomainSnapshot,
   principal: PrincipalName,
-  now: number,
+  moment: Moment,
 ): readonly RoleSnapshot[] {
   if (principalState(snapshot, principal) === 'disabled') return [];
-  const granted = listedRoles(snapshot, domain, principal, now);
-  addOwnAssumedRoles(domain, granted);
+  const granted = listedRoles(snapshot, domain, principal, moment.now);
+  addOwnAssumedRoles(domain, granted, moment.compared);
   for (const [trusted, roles] of domain.trusting) {
-    for (const role of delegatedRoles(snapshot, domain, principal, { trusted, roles, now })) granted.add(role);
+    for (const role of delegatedRoles(snapshot, domain, principal, { trusted, roles, ...moment })) granted.add(role);
   }
   return sorted(granted);
 }
@@ -35,7 +60,7 @@ export function grantedAmong(
   snapshot: Snapshot,
   domain: DomainSnapshot,
   principal: PrincipalName,
-  { asked, now }: { readonly asked: ReadonlySet<RoleName>; readonly now: number },
+  { asked, now, compared }: Moment & { readonly asked: ReadonlySet<RoleName> },
 ): readonly RoleSnapshot[] {
   if (principalState(snapshot, principal) === 'disabled') return [];
   const members = snapshot.members.get(domain.name);
@@ -50,7 +75,8 @@ export function grantedAmong(
     else if (role.trust !== undefined) trusting.set(role.trust, [...(trusting.get(role.trust) ?? []), name]);
   }
   for (const [trusted, roles] of trusting) {
-    for (const role of delegatedRoles(snapshot, domain, principal, { trusted, roles, now })) granted.add(role);
+    for (const role of delegatedRoles(snapshot, domain, principal, { trusted, roles, now, compared }))
+      granted.add(role);
   }
   return sorted(granted);
 }
@@ -90,11 +116,13 @@ function listedRoles(
 }
 
 /** One hop only: a role gained here gives no further one. */
-function addOwnAssumedRoles(domain: DomainSnapshot, granted: Set<RoleSnapshot>): void {
+function addOwnAssumedRoles(domain: DomainSnapshot, granted: Set<RoleSnapshot>, compared: Moment['compared']): void {
   if (domain.assumable.size === 0) return;
   const prefix = `${domain.name}:role.`;
   for (const held of [...granted]) {
-    for (const target of domain.assumable.get(held.name) ?? []) {
+    const targets = domain.assumable.get(held.name) ?? [];
+    compared?.(targets.length * stepsAPattern);
+    for (const target of targets) {
       if (!target.startsWith(prefix)) continue;
       const role = domain.roles.get(target.slice(prefix.length) as RoleName);
       if (role !== undefined) granted.add(role);
@@ -110,16 +138,20 @@ function delegatedRoles(
   snapshot: Snapshot,
   domain: DomainSnapshot,
   principal: PrincipalName,
-  { trusted, roles, now }: { readonly trusted: DomainName; readonly roles: readonly RoleName[]; readonly now: number },
+  { trusted, roles, now, compared }: Moment & { readonly trusted: DomainName; readonly roles: readonly RoleName[] },
 ): readonly RoleSnapshot[] {
   const partner = snapshot.domain(trusted);
   if (partner === undefined || partner.assumable.size === 0) return [];
   const held = listedRoles(snapshot, partner, principal, now);
+  compared?.(held.size * stepsARole);
   const assumable = [...held].flatMap((role) => partner.assumable.get(role.name) ?? []);
   if (assumable.length === 0) return [];
   const patterns = new RolePatterns(assumable);
-  return roles.flatMap((name) => {
+  const work = new Work(maxPatternWork);
+  const lent = roles.flatMap((name) => {
     const role = domain.roles.get(name);
-    return role !== undefined && patterns.fits(fullRoleName(domain.name, name), false) ? [role] : [];
+    return role !== undefined && patterns.fits(fullRoleName(domain.name, name), false, work) ? [role] : [];
   });
+  compared?.(assumable.length * stepsAPattern + roles.length * stepsARole + work.spent);
+  return lent;
 }

@@ -15,7 +15,7 @@ import { authorityAction } from '../../access/authority.ts';
 import { checkAccess } from '../../access/check-access.ts';
 import { costs } from '../../budgets/costs.ts';
 import { ForbiddenError, InvalidRequestError } from '../../errors.ts';
-import { grantedRoles } from '../../roles/granted-roles.ts';
+import { heldRoles } from '../../roles/granted-roles.ts';
 import { existingDomain } from '../../snapshot/existing-domain.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { comparedFor } from '../compared-for.ts';
@@ -111,7 +111,7 @@ function rolesOf(deps: AccessDeps, ctx: RouteContext) {
   const snapshot = deps.snapshot();
   const domain = existingDomain(snapshot, name);
   requireRightToAsk(deps, snapshot, ctx, { domain: name, principal });
-  const roles = grantedRoles(snapshot, domain, principal, deps.clock.now());
+  const roles = heldRoles(snapshot, domain, principal, { now: deps.clock.now(), compared: comparedFor(ctx) });
   ctx.state.work += roles.length * costs.row;
   return roles;
 }

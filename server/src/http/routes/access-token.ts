@@ -10,6 +10,7 @@ import { parseTokenRequest } from '../../oauth/token-request.ts';
 import type { Principal } from '../../principal.ts';
 import { maxLoggedItems } from '../../short-text.ts';
 import { bodyText } from '../body.ts';
+import { comparedFor } from '../compared-for.ts';
 import { type RequestState, requirePrincipal } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
 import { answerPlainJson } from '../plain-answer.ts';
@@ -21,7 +22,7 @@ export function accessTokenRoute(deps: IssueTokensDeps, rules: TokenRequestRules
     const principal = requirePrincipal(ctx);
     checkBasic(ctx.req.headers.authorization, principal);
     const request = read(bodyText(ctx));
-    const { tokens, given } = issueTokens(deps, principal, request);
+    const { tokens, given } = issueTokens(deps, principal, request, comparedFor(ctx));
     ctx.state.logDetail = given.roles.length > maxLoggedItems ? given : givenText(given);
     // The access token is paid for with the path.
     if (tokens.id_token !== undefined) ctx.state.work += costs.signature;

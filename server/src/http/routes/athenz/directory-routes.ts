@@ -10,10 +10,11 @@ import {
 } from '@signet/policy-engine/names';
 import { costs } from '../../../budgets/costs.ts';
 import { NotFoundError } from '../../../errors.ts';
-import { grantedRoles } from '../../../roles/granted-roles.ts';
+import { heldRoles } from '../../../roles/granted-roles.ts';
 import { existingDomain } from '../../../snapshot/existing-domain.ts';
 import type { DomainSnapshot, Snapshot } from '../../../snapshot/snapshot.ts';
 import { ybase64 } from '../../../ybase64.ts';
+import { comparedFor } from '../../compared-for.ts';
 import { answerJson, type RequestState, requirePrincipal } from '../../context.ts';
 import { parseParameters } from '../../parameters.ts';
 
@@ -91,7 +92,7 @@ export function tenantDomainsRoute({ snapshot: current, clock }: DirectoryDeps):
     const user = parsePrincipalName(ctx.params['user'], 'user');
     const snapshot = current();
     const domain = existingDomain(snapshot, parseDomainName(ctx.params['provider'], 'provider'));
-    const roles = grantedRoles(snapshot, domain, user, clock.now());
+    const roles = heldRoles(snapshot, domain, user, { now: clock.now(), compared: comparedFor(ctx) });
     ctx.state.work += roles.length * costs.row;
     const tenants = new Set(roles.flatMap(({ name }) => tenantOf(snapshot, name) ?? []));
     answerJson(ctx, JSON.stringify({ tenantDomainNames: [...tenants].sort() }));

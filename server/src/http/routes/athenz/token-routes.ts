@@ -3,6 +3,7 @@ import { costs } from '../../../budgets/costs.ts';
 import { parseIdTokenRequest } from '../../../oauth/id-token-request.ts';
 import { type IdTokenDeps, issueIdToken } from '../../../oauth/issue-id-token.ts';
 import { issueRoleToken, parseRoleTokenRequest, type RoleTokenDeps } from '../../../oauth/role-token.ts';
+import { comparedFor } from '../../compared-for.ts';
 import { answerJson, type RequestState, requirePrincipal } from '../../context.ts';
 import { parseParameters } from '../../parameters.ts';
 
@@ -12,7 +13,7 @@ export function roleTokenRoute(deps: RoleTokenDeps): RouterMiddleware<RequestSta
     const principal = requirePrincipal(ctx);
     const request = parseRoleTokenRequest(ctx.params['domainName'], parseParameters(ctx.querystring, 'query'));
     ctx.state.work += costs.signature;
-    answerJson(ctx, JSON.stringify(issueRoleToken(deps, principal, request)));
+    answerJson(ctx, JSON.stringify(issueRoleToken(deps, principal, request, comparedFor(ctx))));
   };
 }
 
@@ -22,7 +23,7 @@ export function idTokenRoute(deps: IdTokenDeps): RouterMiddleware<RequestState> 
     const principal = requirePrincipal(ctx);
     const request = parseIdTokenRequest(parseParameters(ctx.querystring, 'query'));
     ctx.state.work += costs.signature;
-    const { idToken, expires } = issueIdToken(deps, principal, request);
+    const { idToken, expires } = issueIdToken(deps, principal, request, comparedFor(ctx));
     const { uri = '', state } = request.redirect;
     if (request.asJson) {
       answerJson(ctx, JSON.stringify(answer(idToken, expires)));
