@@ -2,7 +2,15 @@ import { formatTimestamp } from '@signet/policy-engine/clock';
 import { pauseBetweenSlices } from '@signet/policy-engine/internal/slices';
 import { type DomainName, servicePrincipal } from '@signet/policy-engine/names';
 import { ConflictError } from '../errors.ts';
-import { type DomainChange, listName, noDiff, unchanged, withList } from '../model/domain-change.ts';
+import {
+  type DomainChange,
+  listName,
+  type MemberListChange,
+  noDiff,
+  unchanged,
+  withLists,
+} from '../model/domain-change.ts';
+import type { ListKind } from '../model/records.ts';
 import type { Membership, StoreReader, StoreTransaction } from '../model/store.ts';
 import { formTaken } from '../store/names.ts';
 import { serverPrincipal } from '../x509/own-identity.ts';
@@ -161,14 +169,14 @@ export async function withoutMembers(
     ...change.groups.map((group) => `group.${listName(group)}`),
   ]);
   const entries = Map.groupBy(await reader.entries(change.name, names), ({ list }) => `${list.kind}.${list.name}`);
-  let without = change;
+  const lists: Record<ListKind, MemberListChange[]> = { role: [], group: [] };
   for (const [key, [first, ...others]] of entries) {
     if (first === undefined || changed.has(key)) continue;
     const fields = await reader.list(first.list);
     const removed = [first, ...others].map(({ member }) => member);
-    without = withList(without, first.list.kind, { before: fields, after: fields, members: { ...noDiff, removed } });
+    lists[first.list.kind].push({ before: fields, after: fields, members: { ...noDiff, removed } });
   }
-  return without;
+  return withLists(withLists(change, 'role', lists.role), 'group', lists.group);
 }
 
 /** Removes these names from all roles and groups, in every domain that has them, each with its audit record. */

@@ -1,17 +1,25 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import type { DomainName } from '@signet/policy-engine/names';
-import { type DomainChange, type ListDiff, listName, type MemberListChange, written } from '../model/domain-change.ts';
+import type { DomainName, KeyId, ServiceName } from '@signet/policy-engine/names';
+import { type DomainChange, listName, type MemberListChange, written } from '../model/domain-change.ts';
 import type { ListKey, ListKind, ListOf, MemberEntry, MemberRecord, PolicyRecord } from '../model/records.ts';
 import type { DelegatedKey, MemberSearch, Membership, StoreReader } from '../model/store.ts';
 import { policyKey } from '../store/diff-domains.ts';
 
 const membersAPage = 1000;
 
+/** A role or group that a change touches, and who is not in it as before. */
+interface TouchedList {
+  readonly change: MemberListChange;
+  readonly gone: ReadonlySet<string>;
+}
+
 /** The store as some changes leave it, as far as the rules of changes ask. Without changes: as it is. */
 export class StoreAfter {
   readonly #reader: StoreReader;
   readonly #changes: ReadonlyMap<DomainName, DomainChange>;
   readonly #fresh = new Map<DomainChange, ReadonlyMap<string, readonly MemberEntry[]>>();
+  readonly #touched = new Map<DomainChange, ReadonlyMap<string, TouchedList>>();
+  readonly #keysLeft = new Map<DomainChange, ReadonlyMap<ServiceName, ReadonlySet<KeyId>>>();
 
   constructor(reader: StoreReader, changes: readonly DomainChange[]) {
     this.#reader = reader;
@@ -38,11 +46,11 @@ export class StoreAfter {
 
   /** The members of a role or group, in pages. */
   async *members(list: ListKey): AsyncGenerator<readonly MemberRecord[]> {
-    const change = this.#lists(list.domain, list.kind).find((other) => listName(other) === list.name);
+    const { change, gone } = this.#listOf(list) ?? {};
     if (change?.before !== undefined || change === undefined) {
       for (let after = ''; ; ) {
         const page = await this.#reader.memberPage(list, after, membersAPage);
-        yield change === undefined ? page : kept(page, change.members);
+        yield gone === undefined ? page : page.filter((member) => !gone.has(member.name));
         if (page.length < membersAPage) break;
         after = page.at(-1)?.name ?? '';
         // There may be hundreds of pages: others have their turn between two of them.
@@ -57,10 +65,7 @@ export class StoreAfter {
     const change = this.#changes.get(domain);
     const stored = this.#isNew(domain) ? [] : await this.#reader.entries(domain, names);
     if (change === undefined) return stored;
-    const left = stored.filter(({ list, member }) => {
-      const ofList = this.#lists(domain, list.kind).find((other) => listName(other) === list.name);
-      return ofList === undefined || kept([member], ofList.members).length > 0;
-    });
+    const left = stored.filter(({ list, member }) => this.#listOf(list)?.gone.has(member.name) !== true);
     const fresh = this.#freshEntries(change);
     return [...left, ...[...new Set(names)].flatMap((name) => fresh.get(name) ?? [])];
   }
@@ -98,13 +103,23 @@ export class StoreAfter {
   /** The keys of delegates that services of these names have. */
   async delegatedKeys(search: MemberSearch): Promise<readonly DelegatedKey[]> {
     return (await this.#reader.delegatedKeys(search)).filter(({ domain, service, keyId }) => {
-      const services = this.#changes.get(domain)?.services;
-      if (services?.removed.some(({ name }) => name === service) === true) return false;
-      const changed = services && written(services).find(({ name }) => name === service);
-      return (
-        changed === undefined || changed.publicKeys.some(({ id, delegated }) => id === keyId && delegated === true)
-      );
+      return this.#delegatedAfter(domain)?.get(service)?.has(keyId) !== false;
     });
+  }
+
+  /** Of the services that a change touches, the keys of delegates that are left; sorted out once. */
+  #delegatedAfter(domain: DomainName): ReadonlyMap<ServiceName, ReadonlySet<KeyId>> | undefined {
+    const change = this.#changes.get(domain);
+    if (change === undefined) return undefined;
+    const known = this.#keysLeft.get(change);
+    if (known !== undefined) return known;
+    const left = new Map<ServiceName, ReadonlySet<KeyId>>();
+    for (const { name } of change.services.removed) left.set(name, new Set());
+    for (const { name, publicKeys } of written(change.services)) {
+      left.set(name, new Set(publicKeys.filter(({ delegated }) => delegated === true).map(({ id }) => id)));
+    }
+    this.#keysLeft.set(change, left);
+    return left;
   }
 
   #isNew(domain: DomainName): boolean {
@@ -127,18 +142,28 @@ export class StoreAfter {
     return fresh;
   }
 
+  /** A role or group that is changed. Sorted out once: who is removed from all of them may have been in ten thousand. */
+  #listOf({ domain, kind, name }: ListKey): TouchedList | undefined {
+    const change = this.#changes.get(domain);
+    if (change === undefined) return undefined;
+    const known = this.#touched.get(change) ?? this.#sortedOut(change);
+    this.#touched.set(change, known);
+    return known.get(`${kind}.${name}`);
+  }
+
+  #sortedOut({ name }: DomainChange): ReadonlyMap<string, TouchedList> {
+    const listsOf = (kind: ListKind) =>
+      this.#lists(name, kind).map((change) => {
+        const { removed, changed } = change.members;
+        const gone = new Set([...removed, ...changed.map(({ before }) => before)].map((member) => member.name));
+        return [`${kind}.${listName(change)}`, { change, gone }] as const;
+      });
+    return new Map([...listsOf('role'), ...listsOf('group')]);
+  }
+
   #lists<Kind extends ListKind>(domain: DomainName, kind: Kind): readonly MemberListChange<ListOf<Kind>>[] {
     const change = this.#changes.get(domain);
     if (change === undefined) return [];
     return (kind === 'role' ? change.roles : change.groups) as readonly MemberListChange<ListOf<Kind>>[];
   }
-}
-
-/** Those of the members that a change leaves as they are. */
-function kept(members: readonly MemberRecord[], { removed, changed }: ListDiff<MemberRecord>): readonly MemberRecord[] {
-  if (removed.length + changed.length === 0) return members;
-  const names = new Set(members.map(({ name }) => name));
-  for (const { name } of removed) names.delete(name);
-  for (const { before } of changed) names.delete(before.name);
-  return members.filter(({ name }) => names.has(name));
 }

@@ -107,8 +107,13 @@ export function listName<List extends RoleFields | GroupFields>({
 
 /** The change with one more role or group in it. */
 export function withList(change: DomainChange, kind: ListKind, list: MemberListChange): DomainChange {
+  return withLists(change, kind, [list]);
+}
+
+/** The change with more roles or groups in it. */
+export function withLists(change: DomainChange, kind: ListKind, lists: readonly MemberListChange[]): DomainChange {
   // Of its kind: names of roles and groups are told apart by type alone.
   return kind === 'role'
-    ? { ...change, roles: [...change.roles, list as MemberListChange<RoleFields>] }
-    : { ...change, groups: [...change.groups, list as MemberListChange<GroupFields>] };
+    ? { ...change, roles: [...change.roles, ...(lists as readonly MemberListChange<RoleFields>[])] }
+    : { ...change, groups: [...change.groups, ...(lists as readonly MemberListChange<GroupFields>[])] };
 }

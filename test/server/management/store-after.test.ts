@@ -2,6 +2,7 @@ import { StoreAfter } from '@signet/server/management/store-after';
 import type { DomainContent, ListKey, ListKind } from '@signet/server/model/records';
 import test from 'ava';
 import { changeOf } from '#support/change-facts';
+import { domainContent as sketched } from '#support/domain-sketch';
 import { type DomainSketch, domainContent } from '#support/domains';
 import { memoryReader } from '#support/memory-reader';
 import { randomFrom } from '#support/random';
@@ -76,3 +77,50 @@ for (const seed of [1, 2, 3, 4]) {
     }
   });
 }
+
+/** The object with a member that tells when it is read. */
+function told<Item extends object>(item: Item, name: keyof Item, onRead: () => void): Item {
+  return Object.defineProperty({ ...item }, name, {
+    enumerable: true,
+    get: () => {
+      onRead();
+      return item[name];
+    },
+  });
+}
+
+test('of somebody who goes from very many lists, and of very many services, each is looked at once', async (t) => {
+  const many = Array.from({ length: 300 }, (_, index) => index);
+  const rolesWith = (...members: string[]) => Object.fromEntries(many.map((index) => [`r${index}`, members]));
+  const servicesWith = (key: string) => Object.fromEntries(many.map((index) => [`s${index}`, { [key]: key }]));
+  const before = sketched({ name: 'a', roles: rolesWith('a.x', 'a.y'), services: servicesWith('old') });
+  const after = sketched({ name: 'a', roles: rolesWith('a.y'), services: servicesWith('new') });
+  let reads = 0;
+  const count = () => {
+    reads += 1;
+  };
+  const plain = changeOf(before, after);
+  const change = {
+    ...plain,
+    roles: plain.roles.map((role) => told(role, 'after', count)),
+    services: {
+      ...plain.services,
+      changed: plain.services.changed.map((one) => ({ ...one, after: told(one.after, 'name', count) })),
+    },
+  };
+  const planted = before.services.flatMap(({ name, publicKeys }) =>
+    publicKeys.map(({ id }) => ({ domain: before.name, service: name, keyId: id })),
+  );
+  const store = new StoreAfter(memoryReader([before], { delegatedKeys: async () => planted }), [change]);
+  t.deepEqual(await store.entries(before.name, ['a.x']), []);
+  t.is((await store.memberships(['a.y'])).length, many.length);
+  for (const { name } of before.roles) {
+    const pages = await Array.fromAsync(store.members({ kind: 'role', domain: before.name, name }));
+    t.deepEqual(
+      pages.flat().map((member) => member.name),
+      ['a.y'],
+    );
+  }
+  t.deepEqual(await store.delegatedKeys({ names: [], prefixes: ['a.'] }), []);
+  t.true(reads <= 4 * many.length, `${reads} reads`);
+});
