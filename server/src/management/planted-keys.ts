@@ -48,15 +48,15 @@ export const plantedKeys: ChangeRule = async (change, facts) => {
   const known = new Set(joining.map(keyOf));
   const raised = (await raisedEntries(change, facts)).filter((entry) => !known.has(keyOf(entry)));
   const entries = [...joining, ...raised];
-  const keysOf = await keysOfDelegates(entries, after);
+  const keyOfEntry = await keysOfDelegates(entries, after);
   // Nearly always.
-  if (keysOf === undefined) return [];
+  if (keyOfEntry === undefined) return [];
   const givesAuthority = authorityBy(change.name, after);
   const faults: ChangeFault[] = [];
   const pause = pauseBetweenSlices();
   for (const entry of entries) {
     await pause();
-    const [key] = keysOf(entry);
+    const key = keyOfEntry(entry);
     if (key === undefined || !(await givesAuthority(entry))) continue;
     faults.push(faultOf(entry, maySeeGroup(entry, change.name, sees) ? key : undefined));
   }
@@ -106,10 +106,10 @@ async function raisedEntries(
   return entries;
 }
 
-type KeysOf = (entry: Entry) => readonly DelegatedKey[];
+type KeyOf = (entry: Entry) => DelegatedKey | undefined;
 
-/** Tells the delegates' keys of whom an entry names; undefined where nobody has any. Each group is read once. */
-async function keysOfDelegates(entries: readonly Entry[], after: StoreAfter): Promise<KeysOf | undefined> {
+/** Tells a delegate's key of whom an entry names; undefined where nobody has any. Each group is read, and looked through, once. */
+async function keysOfDelegates(entries: readonly Entry[], after: StoreAfter): Promise<KeyOf | undefined> {
   const isGroup = ({ kind, member }: Entry) => kind === 'role' && member.includes(':');
   const groups = new Map<string, readonly string[]>();
   for (const full of new Set(entries.filter(isGroup).map(({ member }) => member))) {
@@ -118,16 +118,34 @@ async function keysOfDelegates(entries: readonly Entry[], after: StoreAfter): Pr
   const named = entries.filter((entry) => !isGroup(entry)).map(({ member }) => member);
   const planted = await after.delegatedKeys(searchOf([...new Set([...named, ...[...groups.values()].flat()])]));
   if (planted.length === 0) return undefined;
-  const principals = planted.map((key) => [servicePrincipal(key.domain, key.service), key] as const);
-  const byPrincipal = Map.groupBy(principals, ([name]) => name as string);
-  const keysOfMember = (member: string) => {
-    const found = member.endsWith('*')
-      ? principals.filter(([name]) => name.startsWith(member.slice(0, -1)))
-      : (byPrincipal.get(member) ?? []);
-    return found.map(([, key]) => key);
+  const keyOf = keyByMember(planted);
+  const keysOfGroups = new Map<string, DelegatedKey | undefined>();
+  const pause = pauseBetweenSlices();
+  for (const [full, members] of groups) {
+    const holder = members.find((member) => keyOf(member) !== undefined);
+    keysOfGroups.set(full, holder === undefined ? undefined : keyOf(holder));
+    await pause();
+  }
+  return (entry) => (isGroup(entry) ? keysOfGroups.get(entry.member) : keyOf(entry.member));
+}
+
+/** Tells the first of the keys that somebody has whom a member names or covers: there may be thousands of either. */
+function keyByMember(planted: readonly DelegatedKey[]): (member: string) => DelegatedKey | undefined {
+  const keys = planted.map((key) => ({ principal: servicePrincipal(key.domain, key.service), key }));
+  keys.sort((a, b) => (a.principal < b.principal ? -1 : a.principal > b.principal ? 1 : 0));
+  return (member) => {
+    const isPrefix = member.endsWith('*');
+    const text = isPrefix ? member.slice(0, -1) : member;
+    let [low, high] = [0, keys.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((keys[middle]?.principal ?? text) < text) low = middle + 1;
+      else high = middle;
+    }
+    const first = keys[low];
+    const fits = isPrefix ? first?.principal.startsWith(text) : first?.principal === text;
+    return fits === true ? first?.key : undefined;
   };
-  return (entry) =>
-    isGroup(entry) ? (groups.get(entry.member) ?? []).flatMap(keysOfMember) : keysOfMember(entry.member);
 }
 
 /** Who is in the group of this full name. */
