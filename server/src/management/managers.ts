@@ -1,3 +1,4 @@
+import { pauseBetweenSlices } from '@signet/policy-engine/internal/slices';
 import { type DomainName, type PrincipalName, servicePrincipal } from '@signet/policy-engine/names';
 import { type AuthorityAssertion, bearsAuthority } from '../access/authority.ts';
 import { type DomainChange, listName, written } from '../model/domain-change.ts';
@@ -60,7 +61,13 @@ async function isListedInPower(principal: PrincipalName, { snapshot, reader }: M
   const groups = await reader.groupsWithMember({ names: own, prefixes: [] });
   const names = new Set([...own, ...groups]);
   const domains = await reader.domainsWithMember({ names: [...names], prefixes: [] });
-  return domains.some((domain) => isMemberInPower(snapshot, domain, names));
+  const pause = pauseBetweenSlices();
+  // With a wildcard that means everybody they may be all there are, each with its rules.
+  for (const domain of domains) {
+    if (isMemberInPower(snapshot, domain, names)) return true;
+    await pause();
+  }
+  return false;
 }
 
 /** Whether a role with authority in the domain has one of these members. */

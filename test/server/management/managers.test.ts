@@ -4,6 +4,7 @@ import test from 'ava';
 import { changeOf, factsOf } from '#support/change-facts';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
 import { stored } from '#support/domains';
+import { costlyDecisions } from '#support/turns';
 
 /* Each way to touch who has authority by itself, so that no other rule refuses in its place. */
 
@@ -121,4 +122,20 @@ test('every role of the system domain has authority', (t) => {
   );
   t.true(isMemberInPower(snapshotOf(system), name, new Set(['user.joe'])));
   t.false(isMemberInPower(snapshotOf(system), name, new Set(['user.ann'])));
+});
+
+test('others have their turn while many domains are looked at that list somebody', async (t) => {
+  const many = Array.from({ length: 8 }, (_, index) => `far${index}`);
+  const snapshot = snapshotOf(usual, ...many.map((name) => ({ name, roles: { any: ['*'] } })));
+  const { decide, pauses } = costlyDecisions();
+  const slow = {
+    ...snapshot,
+    domain: (name: Parameters<typeof snapshot.domain>[0]) => (decide() ? snapshot.domain(name) : undefined),
+  };
+  const change = changeOf(domainContent(usual), domainContent({ ...usual, services: { ...usual.services, web: key } }));
+  const listing = async () => many.map((name) => domainContent({ name }).name);
+  const { after } = factsOf(change, [domainContent(usual)]);
+  const reader = { domainsWithMember: listing, groupsWithMember: async () => [] };
+  t.false(await changesManagers(change, { snapshot: slow, reader, after }));
+  t.true(pauses() >= many.length - 1, `${pauses()} pauses`);
 });
