@@ -16,6 +16,7 @@ import { type SignedCertificate, signOrder } from '../x509/issue-certificate.ts'
 import { loadSubjectKey } from '../x509/subject-key.ts';
 import { addressFault, asOf, findTenant } from './attest-instance.ts';
 import type { Caller } from './caller.ts';
+import { heldKey } from './held-key.ts';
 import { type InstanceDeps, presentedChain } from './instance-deps.ts';
 import { refreshInstance } from './refresh-instance.ts';
 
@@ -99,8 +100,7 @@ function vouchingKey(
 ): KeyId | undefined {
   if (asked.keyId !== undefined) return asked.keyId;
   const key = loadSubjectKey(request.subjectKey);
-  if (row?.vouchedKey === undefined)
-    return [...service.publicKeys].find(([, pem]) => registeredKey(pem)?.equals(key) === true)?.[0];
+  if (row?.vouchedKey === undefined) return heldKey(service.publicKeys, request.subjectKey, key);
   const vouching = service.publicKeys.get(row.vouchedKey);
   if (vouching !== undefined && registeredKey(vouching)?.equals(key) === true) return row.vouchedKey;
   throw new ForbiddenError(`the key \`${row.vouchedKey}\` that vouched for the certificate is not registered any more`);

@@ -1,3 +1,4 @@
+import { KeyObject } from 'node:crypto';
 import {
   parseDomainName,
   parseKeyId,
@@ -105,6 +106,25 @@ async function refresh(ask: Ask): Promise<string[]> {
   const result = await resultOf(work);
   return [...done, result];
 }
+
+test.serial('a key is not compared with each of those that are registered', async (t) => {
+  const many = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`k${index}`, ecPair()]));
+  const { equals } = KeyObject.prototype;
+  let compared = 0;
+  Reflect.set(KeyObject.prototype, 'equals', function (this: KeyObject, another: KeyObject) {
+    compared += 1;
+    return equals.call(this, another);
+  });
+  try {
+    t.deepEqual(await refresh({ world: { keys: many } }), given(undefined));
+    t.is(compared, 0);
+    t.deepEqual(await refresh({ world: { keys: { ...many, own: ownPair } } }), given('own'));
+    // Where it is decided, and again where it is recorded.
+    t.true(compared <= 2, `${compared}`);
+  } finally {
+    Reflect.set(KeyObject.prototype, 'equals', equals);
+  }
+});
 
 const own = { keys: { 0: ownPair } };
 const given = (key: string | undefined) => [`intended service ${key}`, 'confirmed', 'given'];
