@@ -12,7 +12,7 @@ import { type AskersCertificate, type DecideAgainDeps, decidedAgain } from '../a
 import { InvalidRequestError, NoGrantedRolesError, UnknownDomainError } from '../errors.ts';
 import { addressOctets } from '../ip-address.ts';
 import type { CertificateRecord, CertificateStore } from '../model/certificate-store.ts';
-import { grantedAmong } from '../roles/granted-roles.ts';
+import { type Compared, grantedAmong } from '../roles/granted-roles.ts';
 import type { RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { type CertificateRequest, parseCertificateRequest } from './csr.ts';
 import { grantRoleNames } from './csr-rules.ts';
@@ -39,6 +39,8 @@ export interface RoleCertificateInput {
   readonly heldDnsNames: ReadonlySet<string>;
   /** Where the caller is, as text. */
   readonly address: string;
+  /** Told what it costs to find whether the role is held, which is asked twice. */
+  readonly compared?: Compared | undefined;
 }
 
 function roleOf(request: CertificateRequest): { readonly domain: DomainName; readonly name: RoleName } {
@@ -57,11 +59,15 @@ function heldRole(
   { clock }: Pick<RoleCertificateDeps, 'clock'>,
   snapshot: Snapshot,
   principal: PrincipalName,
-  asked: { readonly domain: DomainName; readonly name: RoleName },
+  asked: Pick<RoleCertificateInput, 'compared'> & { readonly domain: DomainName; readonly name: RoleName },
 ): { readonly role: RoleSnapshot; readonly domainLimit: number | undefined } {
   const domain = snapshot.domain(asked.domain);
   if (domain === undefined) throw new UnknownDomainError(asked.domain);
-  const [role] = grantedAmong(snapshot, domain, principal, { asked: new Set([asked.name]), now: clock.now() });
+  const [role] = grantedAmong(snapshot, domain, principal, {
+    asked: new Set([asked.name]),
+    now: clock.now(),
+    compared: asked.compared,
+  });
   if (role === undefined) throw new NoGrantedRolesError(asked.domain, { detail: { principal, role: asked.name } });
   return { role, domainLimit: domain.limits.roleCertExpirySeconds };
 }
@@ -102,7 +108,7 @@ export async function issueRoleCertificate(
   input: RoleCertificateInput,
 ): Promise<SignedCertificate> {
   const request = parseCertificateRequest(input.csr);
-  const asked = input.role ?? roleOf(request);
+  const asked = { ...(input.role ?? roleOf(request)), compared: input.compared };
   const subject = { domain: asked.domain, role: asked.name, principal };
   const names = grantRoleNames(request, subject, deps.rules, holderOf(deps, principal, input));
   const { role, domainLimit } = heldRole(deps, deps.snapshot(), principal, asked);

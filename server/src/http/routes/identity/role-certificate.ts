@@ -7,6 +7,7 @@ import { altNamesOf, readCertificate } from '../../../x509/certificate-reader.ts
 import type { SignedCertificate } from '../../../x509/issue-certificate.ts';
 import { issueRoleCertificate, type RoleCertificateInput } from '../../../x509/issue-role-certificate.ts';
 import { bodyJson } from '../../body.ts';
+import { comparedFor } from '../../compared-for.ts';
 import { answerJson, type RequestState, type RouteContext, requireIdentity } from '../../context.ts';
 import type { IdentityRouteDeps } from './identity-deps.ts';
 
@@ -33,7 +34,8 @@ async function issue(
   const held = certificate === undefined ? [] : altNamesOf(readCertificate(certificate.der));
   const heldDnsNames = new Set(held.flatMap(({ kind, value }) => (kind === 'dns' ? [value] : [])));
   const { address } = ctx.state;
-  const asked = { csr, role, requestedSeconds, heldDnsNames, address, presented: certificate };
+  const compared = comparedFor(ctx);
+  const asked = { csr, role, requestedSeconds, heldDnsNames, address, presented: certificate, compared };
   return issueRoleCertificate(deps.roles, name, asked);
 }
 
