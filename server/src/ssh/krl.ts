@@ -45,18 +45,36 @@ export function buildKrl(input: KrlInput): Buffer {
 }
 
 function certificateSection(revoked: RevokedBy): Buffer {
-  const serials = [...new Set(revoked.serials)].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  const serials = inOrder(revoked.serials);
   const keyIds = [...new Set(revoked.keyIds)].sort();
-  if (serials[0] !== undefined && serials[0] <= 0n) throw new RangeError('a revoked serial number is not 0');
   if (keyIds.includes('')) throw new RangeError('a revoked key id is not empty');
   // A list without entries is an error to OpenSSH, so it is left out.
   if (serials.length === 0 && keyIds.length === 0) return Buffer.alloc(0);
   const lists = [
-    ...(serials.length > 0 ? [writeUint8(serialList), writePacked(serials.map(writeUint64))] : []),
+    ...(serials.length > 0 ? [writeUint8(serialList), writeString(octetsOf(serials))] : []),
     ...(keyIds.length > 0 ? [writeUint8(keyIdList), writePacked(keyIds.map(writeString))] : []),
   ];
   return Buffer.concat([
     writeUint8(certificates),
     writePacked([writeString(revoked.authority.blob), writeString(''), ...lists]),
   ]);
+}
+
+/** The largest number of 64 bits. */
+const maxSerial = 2n ** 64n - 1n;
+
+/** Each once. Of a typed array, which needs no call for each comparison: there may be a hundred thousand. */
+function inOrder(serials: readonly bigint[]): BigUint64Array {
+  for (const serial of serials) {
+    if (serial <= 0n) throw new RangeError('a revoked serial number is not 0');
+    if (serial > maxSerial) throw new RangeError('a revoked serial number has 64 bits');
+  }
+  return BigUint64Array.from(new Set(serials)).sort();
+}
+
+function octetsOf(serials: BigUint64Array): Buffer {
+  const octets = Buffer.alloc(serials.byteLength);
+  let at = 0;
+  for (const serial of serials) at = octets.writeBigUInt64BE(serial, at);
+  return octets;
 }

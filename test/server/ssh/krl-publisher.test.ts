@@ -8,6 +8,7 @@ import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { revoke } from '#support/revoke';
 import { temporaryFolder } from '#support/temp';
+import { countTurns } from '#support/turns';
 import { TestPace } from '../support/test-pace.ts';
 
 test('whoever asks within a second gets one list, read after the last of them asked', async (t) => {
@@ -32,6 +33,29 @@ test('whoever asks within a second gets one list, read after the last of them as
   await pace.advance(1);
   t.is(new Set(await Promise.all(asked)).size, 1);
   t.is(reads, 2);
+});
+
+test('others have their turn while a long list is made', async (t) => {
+  const authority = parseSshAuthority(createSshAuthorityKey(), 'a.pem');
+  const { fingerprint: issuer } = authority.publicKey;
+  const many = 20_000;
+  const rows = Array.from({ length: many }, (_, index) => ({
+    serial: (index + 1).toString(16),
+    issuer,
+    sequence: index + 1,
+    revokedAt: 1,
+    notAfter: 4_000_000_000,
+    reason: 'superseded' as const,
+  }));
+  const current = createKrlPublisher({
+    clock: systemClock,
+    authorities: [authority],
+    certificates: { lastRevocation: async () => ({ sequence: many, at: 1 }), revocationsAfter: async () => rows },
+  });
+  const turns = countTurns();
+  const krl = await current();
+  t.true(turns() >= 4);
+  t.is(krl.readBigUInt64BE(krl.length - 8), BigInt(many));
 });
 
 test('the version never falls, every server gives the same bytes, and entries stay for a day after their end', async (t) => {

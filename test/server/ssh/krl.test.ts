@@ -110,6 +110,7 @@ withOpenSsh('ten thousand numbers', (t) => {
 
 for (const { note, revoked } of [
   { note: 'the serial number 0', revoked: by(authority, [5n, 0n]) },
+  { note: 'a serial number of 65 bits', revoked: by(authority, [1n << 64n]) },
   { note: 'an empty key id', revoked: by(authority, [], ['']) },
 ]) {
   test(`refuses ${note}`, (t) => {
