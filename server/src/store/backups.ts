@@ -14,6 +14,7 @@ import { checkStore, type StoreCheck } from './sqlite/check.ts';
 import { openSqliteSource } from './sqlite/copy-ends.ts';
 import { type Restored, type RestoreOptions, restoreStore } from './sqlite/restore.ts';
 import { tableShapes } from './sqlite/table-shapes.ts';
+import { writeError } from './sqlite/written-file.ts';
 
 /*
  * Backups are files of SQLite, whatever the store is kept in. What is done with those of a database goes through a copy in a file, as of one
@@ -63,16 +64,15 @@ const mergeName = 'postgres-restore.db';
 
 /**
  * Puts a backup in the place of the store, under a new epoch; see `restoreStore`. What a database held before is kept in a file in `dataDir`. Throws
- * `ConflictError` while another restore works there: each would use and remove the files of the other.
+ * `ConflictError` while another restore works there: each would use and remove the files of the other. Throws `StoreUnavailableError` when the folder
+ * cannot be written.
  */
 export async function restore(
   store: StorePlace,
   backup: string,
   { dataDir, ...options }: RestoreOptions & { readonly dataDir: string },
 ): Promise<Restored> {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  await using lock = await lockFile(join(dataDir, '.restore.lock'), { waitMs: 0 });
-  if (lock === undefined) throw new ConflictError(`another restore is at work in \`${dataDir}\`: wait for its end`);
+  await using _ = await lockForRestore(dataDir);
   if (store.kind === 'sqlite') return await restoreStore(store.file, backup, options);
   const file = join(dataDir, mergeName);
   removeStore(file);
@@ -81,6 +81,19 @@ export async function restore(
   } finally {
     removeStore(file);
   }
+}
+
+async function lockForRestore(dataDir: string): Promise<AsyncDisposable> {
+  const lock = await takeLock(dataDir).catch((error: unknown) => {
+    throw writeError(error, dataDir);
+  });
+  if (lock !== undefined) return lock;
+  throw new ConflictError(`another restore is at work in \`${dataDir}\`: wait for its end`);
+}
+
+async function takeLock(dataDir: string): Promise<AsyncDisposable | undefined> {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  return await lockFile(join(dataDir, '.restore.lock'), { waitMs: 0 });
 }
 
 /** INVARIANT: the database is changed by one transaction, which makes sure that it holds what was merged: a restore is whole or has not been. */
