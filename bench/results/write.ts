@@ -41,7 +41,7 @@ export function writeReport(args: readonly string[]): void {
   const about = values.about === undefined ? [] : [readFileSync(values.about, 'utf8').trim()];
   const tables = values.tables === undefined ? [] : ['## Reports', nestTables(readFileSync(values.tables, 'utf8'))];
   const blocks = [
-    ...introduction(runs, about),
+    ...introduction(runs, rows, about),
     ...filled.map(meaning),
     overview(rows),
     '## Figures of the runs',
@@ -63,11 +63,13 @@ function isOf({ id }: Row, { figures }: Chapter): boolean {
   return figures.some((beginning) => id.startsWith(beginning));
 }
 
-function introduction(runs: readonly RunData[], about: readonly string[]): string[] {
+function introduction(runs: readonly RunData[], rows: readonly Row[], about: readonly string[]): string[] {
   const machines = [...new Set(runs.map(({ machine }) => machine))];
+  // A long part may be in fewer of them, with a file of its own.
+  const most = Math.max(...rows.map((row) => row.runs.length));
   return [
     '# Results',
-    `Machine: ${machines.join('; ')}. ${runs.length === 1 ? 'One run' : `${runs.length} runs`}, in each of which every figure is measured in interleaved rounds beside its peer; how each comes about is in [README.md](README.md). Written by \`npm run bench -- report\`.`,
+    `Machine: ${machines.join('; ')}. ${most === 1 ? 'One run' : `${most} runs`}, in each of which every figure is measured in interleaved rounds beside its peer; how each comes about is in [README.md](README.md). Written by \`npm run bench -- report\`.`,
     ...about,
     'First what each figure means, with a picture; then [all aims](#all-aims) and the [figures](#figures-of-the-runs) in tables.',
     'A dot is the median of one run, its line reaches from the lowest to the highest round, and the dashed line is the aim. Green reaches it, red does not, blue has none.',
