@@ -166,7 +166,7 @@ test.serial('two processes write at once, a third follows: it has what a new rea
   const start = async (seed: number): Promise<ChildProcess> => {
     const own = join(folder, `writer-${seed}`);
     mkdirSync(own);
-    const child = fork(writer, [file, own, `${seed}`, '60'], { execArgv: ['--conditions=@signet/source'] });
+    const child = fork(writer, [file, own, `${seed}`, '120'], { execArgv: ['--conditions=@signet/source'] });
     t.teardown(() => child.kill('SIGKILL'));
     await once(child, 'message');
     return child;
