@@ -8,8 +8,9 @@ import {
   type Identity,
   type IdentitySource,
   identityStamp,
-  readIdentity,
+  readAuthorities,
   readIdentitySync,
+  readKeyPair,
 } from './identity.ts';
 
 interface AgentOptions {
@@ -92,8 +93,9 @@ function createDispatcher(
 
 /**
  * The pool of connections with the client's present certificate. When the files change, new requests go over a new pool
- * and the old one ends after its last answer, so that no request fails. Files that do not fit together (half rotated) or
- * cannot be read leave the old pair in use; they are looked at again at the next interval.
+ * and the old one ends after its last answer, so that no request fails. A certificate and a key that do not fit together
+ * (half rotated) or cannot be read leave the old pair in use, and so do CA certificates that cannot be read the old ones;
+ * they are looked at again at the next interval. Neither waits for the other: an authority that was taken out ends at once.
  */
 export class Agents {
   readonly #options: AgentOptions;
@@ -164,15 +166,15 @@ export class Agents {
     // stamped before reading: a file that changes meanwhile is read again the next time
     const stamp = await identityStamp(this.#options.source);
     if (stamp === this.#stamp) return;
-    try {
-      const identity = await readIdentity(this.#options.source);
-      this.#stamp = stamp;
-      this.#problem = undefined;
-      this.#swap(identity);
-    } catch (error) {
-      if (!(error instanceof SignetClientError)) throw error;
-      this.#problem = error;
-    }
+    const { source } = this.#options;
+    const [pair, authorities] = await Promise.allSettled([readKeyPair(source), readAuthorities(source)]);
+    const old = this.#identity;
+    const caBundle = authorities.status === 'fulfilled' ? authorities.value : old.caBundle;
+    this.#swap({ ...(pair.status === 'fulfilled' ? pair.value : old), caBundle });
+    const problem = [pair, authorities].find((part) => part.status === 'rejected')?.reason;
+    if (problem !== undefined && !(problem instanceof SignetClientError)) throw problem;
+    this.#problem = problem;
+    if (problem === undefined) this.#stamp = stamp;
   }
 
   #swap(identity: Identity): void {

@@ -11,17 +11,21 @@ export interface IdentitySource {
   readonly caBundle: string;
 }
 
-/** A certificate chain and its key, which belong together, and the CA certificates that the server is checked against. */
-export interface Identity {
+/** A certificate chain and its key, which belong together. */
+export interface KeyPair {
   readonly certificate: string;
   readonly key: string;
-  readonly caBundle: string;
   /** Base64url SHA-256 of the leaf certificate: what tokens are bound to (RFC 8705 §3.1). */
   readonly thumbprint: string;
   /** RFC 2253-like text of the leaf's subject. */
   readonly subject: string;
   /** Milliseconds since the epoch. */
   readonly notAfter: number;
+}
+
+/** With the CA certificates that the server is checked against. */
+export interface Identity extends KeyPair {
+  readonly caBundle: string;
 }
 
 const parts = ['certificate', 'key', 'caBundle'] as const;
@@ -34,18 +38,22 @@ function unreadable(part: string, cause: unknown): SignetClientError {
   return new SignetClientError('invalid-identity', `${part} cannot be read`, { cause });
 }
 
-/** Checks that the three texts are what they should be and that the key is the certificate's. */
-function parseIdentity(certificate: string, key: string, caBundle: string): Identity {
+function parseAuthorities(caBundle: string): string {
+  try {
+    new X509Certificate(caBundle);
+  } catch (cause) {
+    throw new SignetClientError('invalid-identity', 'caBundle holds no PEM certificate', { cause });
+  }
+  return caBundle;
+}
+
+/** Checks that the two texts are what they should be and that the key is the certificate's. */
+function parseKeyPair(certificate: string, key: string): KeyPair {
   let leaf: X509Certificate;
   try {
     leaf = new X509Certificate(certificate);
   } catch (cause) {
     throw new SignetClientError('invalid-identity', 'certificate is not a PEM certificate', { cause });
-  }
-  try {
-    new X509Certificate(caBundle);
-  } catch (cause) {
-    throw new SignetClientError('invalid-identity', 'caBundle holds no PEM certificate', { cause });
   }
   let matches: boolean;
   try {
@@ -56,14 +64,14 @@ function parseIdentity(certificate: string, key: string, caBundle: string): Iden
   }
   if (!matches) throw new SignetClientError('invalid-identity', 'key is not the key of the certificate');
   const thumbprint = Buffer.from(leaf.fingerprint256.replaceAll(':', ''), 'hex').toString('base64url');
-  return { certificate, key, caBundle, thumbprint, subject: leaf.subject, notAfter: leaf.validToDate.getTime() };
+  return { certificate, key, thumbprint, subject: leaf.subject, notAfter: leaf.validToDate.getTime() };
 }
 
 /**
  * The error for a certificate that has expired at `now` (milliseconds since the epoch): a server would only refuse it. Whether it is valid
  * already is left to the server, whose clock is more often right than that of a machine that has just started.
  */
-export function expiryProblem({ subject, notAfter }: Identity, now: number): SignetClientError | undefined {
+export function expiryProblem({ subject, notAfter }: KeyPair, now: number): SignetClientError | undefined {
   if (now <= notAfter) return undefined;
   const ended = formatTimestamp(notAfter);
   return new SignetClientError(
@@ -74,7 +82,7 @@ export function expiryProblem({ subject, notAfter }: Identity, now: number): Sig
 
 /** Reads and checks an identity. Throws `invalid-identity`. */
 export function readIdentitySync(source: IdentitySource): Identity {
-  const [certificate, key, caBundle] = parts.map((part) => {
+  const [certificate = '', key = '', caBundle = ''] = parts.map((part) => {
     if (isPem(source[part])) return source[part];
     try {
       return readFileSync(source[part], 'utf8');
@@ -82,7 +90,7 @@ export function readIdentitySync(source: IdentitySource): Identity {
       throw unreadable(part, cause);
     }
   });
-  return parseIdentity(certificate ?? '', key ?? '', caBundle ?? '');
+  return { ...parseKeyPair(certificate, key), caBundle: parseAuthorities(caBundle) };
 }
 
 /**
@@ -94,19 +102,24 @@ export function checkIdentity(source: IdentitySource, now: number): void {
   if (problem !== undefined) throw problem;
 }
 
-/** `readIdentitySync` without blocking. Throws `invalid-identity`. */
-export async function readIdentity(source: IdentitySource): Promise<Identity> {
-  const [certificate, key, caBundle] = await Promise.all(
-    parts.map(async (part) => {
-      if (isPem(source[part])) return source[part];
-      try {
-        return await readFile(source[part], 'utf8');
-      } catch (cause) {
-        throw unreadable(part, cause);
-      }
-    }),
-  );
-  return parseIdentity(certificate ?? '', key ?? '', caBundle ?? '');
+async function readPart(source: IdentitySource, part: (typeof parts)[number]): Promise<string> {
+  if (isPem(source[part])) return source[part];
+  try {
+    return await readFile(source[part], 'utf8');
+  } catch (cause) {
+    throw unreadable(part, cause);
+  }
+}
+
+/** Reads and checks the certificate and its key. Throws `invalid-identity`. */
+export async function readKeyPair(source: IdentitySource): Promise<KeyPair> {
+  const [certificate, key] = await Promise.all([readPart(source, 'certificate'), readPart(source, 'key')]);
+  return parseKeyPair(certificate, key);
+}
+
+/** Reads and checks the CA certificates. Throws `invalid-identity`. */
+export async function readAuthorities(source: IdentitySource): Promise<string> {
+  return parseAuthorities(await readPart(source, 'caBundle'));
 }
 
 /** Text that differs when one of the files was written, replaced or removed; constant for PEM text. */

@@ -16,13 +16,14 @@ interface Source {
   key: string;
   caBundle: string;
 }
-const { readIdentity, readIdentitySync, identityStamp } = await internals<{
-  readIdentity(source: Source): Promise<{ subject: string }>;
+const { readKeyPair, readAuthorities, readIdentitySync, identityStamp } = await internals<{
+  readKeyPair(source: Source): Promise<{ subject: string }>;
+  readAuthorities(source: Source): Promise<string>;
   readIdentitySync(source: Source): { subject: string };
   identityStamp(source: Source): Promise<string>;
 }>('client/src/http/identity.ts');
 interface Agents {
-  readonly identity: { readonly certificate: string };
+  readonly identity: { readonly certificate: string; readonly caBundle: string };
   readonly problem: { readonly message: string } | undefined;
   readonly server: object;
   readonly targets: object;
@@ -41,7 +42,8 @@ test('an identity is read from texts and from files, and each part that is none 
   const files = { certificate: own.certFile, key: own.keyFile, caBundle: ca };
   for (const source of [texts, files]) {
     t.is(readIdentitySync(source).subject, 'CN=media.player');
-    t.is((await readIdentity(source)).subject, 'CN=media.player');
+    t.is((await readKeyPair(source)).subject, 'CN=media.player');
+    t.is(await readAuthorities(source), pki.ca);
   }
   const broken: [change: Partial<Source>, message: string][] = [
     [{ certificate: '-----BEGIN X' }, 'certificate is not a PEM certificate'],
@@ -54,7 +56,8 @@ test('an identity is read from texts and from files, and each part that is none 
   ];
   for (const [change, message] of broken) {
     t.throws(() => readIdentitySync({ ...texts, ...change }), { message });
-    await t.throwsAsync(readIdentity({ ...texts, ...change }), { message });
+    const read = 'caBundle' in change ? readAuthorities : readKeyPair;
+    await t.throwsAsync(read({ ...texts, ...change }), { message });
   }
   t.is(await identityStamp(texts), '  ');
   t.regex(await identityStamp(files), /^(?:\d+:\d+:\d+:\d+:\d+ ?){3}$/);
@@ -141,4 +144,52 @@ test('changed files are taken up when it is time to look, and half of them are n
   await agents.close();
   await agents.close();
   t.throws(() => agents.server, { message: 'the client is closed' });
+});
+
+test('authorities and the own pair do not wait for each other', async (t) => {
+  const folder = temporaryFolder(t);
+  const [pki, nextPki] = [await makePki(folder), await makePki(temporaryFolder(t))];
+  const [own, next] = [await pki.issue('media.player'), await pki.issue('media.player')];
+  const source = { certificate: join(folder, 'c'), key: join(folder, 'k'), caBundle: join(folder, 'a') };
+  writeFileSync(source.certificate, own.cert);
+  writeFileSync(source.key, own.key);
+  writeFileSync(source.caBundle, pki.ca + nextPki.ca);
+  const clock = new FakeClock();
+  const times = { connectTimeoutMs: 1000, readTimeoutMs: 1000, reloadIntervalMs: 1000, maxConnections: 1 };
+  const agents = new Agents({ source, clock, ...times, isServer: () => undefined });
+  const look = () => {
+    clock.advance(1000);
+    return agents.refresh();
+  };
+  await agents.refresh();
+  const before = agents.server;
+
+  // Half of a renewal, and an authority that is taken out.
+  writeFileSync(source.certificate, next.cert);
+  writeFileSync(source.caBundle, nextPki.ca);
+  await look();
+  t.like(agents.identity, { certificate: own.cert, caBundle: nextPki.ca });
+  t.not(agents.server, before, 'connections that the old authorities vouched for serve nothing new');
+  t.is(agents.problem?.message, 'key is not the key of the certificate');
+  const kept = agents.server;
+  await look();
+  t.is(agents.server, kept);
+
+  // The other half, and authorities that cannot be read.
+  writeFileSync(source.key, next.key);
+  writeFileSync(source.caBundle, '');
+  await look();
+  t.like(agents.identity, { certificate: next.cert, caBundle: nextPki.ca });
+  t.is(agents.problem?.message, 'caBundle holds no PEM certificate');
+  rmSync(source.key);
+  await look();
+  t.like(agents.identity, { certificate: next.cert, caBundle: nextPki.ca });
+  t.is(agents.problem?.message, 'key cannot be read');
+
+  writeFileSync(source.key, next.key);
+  writeFileSync(source.caBundle, pki.ca);
+  await look();
+  t.like(agents.identity, { certificate: next.cert, caBundle: pki.ca });
+  t.is(agents.problem, undefined);
+  await agents.close();
 });
