@@ -12,7 +12,7 @@ export interface IdentitySource {
 }
 
 /** A certificate chain and its key, which belong together. */
-export interface KeyPair {
+interface KeyPair {
   readonly certificate: string;
   readonly key: string;
   /** Base64url SHA-256 of the leaf certificate: what tokens are bound to (RFC 8705 §3.1). */
