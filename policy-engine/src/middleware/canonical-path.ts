@@ -2,19 +2,19 @@
 const maxPathLength = 8192;
 
 /**
- * A backslash; what no address has (RFC 3986 §2), which some routers cut off; codes of `/`, `%` and a backslash; codes of what never needs one
- * (§2.3), as not all routers decode them.
+ * A backslash; a `#`, which no request has (RFC 9112 §3.2): some end the path there, others go on; what no address has (RFC 3986 §2), which
+ * some routers cut off; codes of `/`, `%` and a backslash; codes of what never needs one (§2.3), as not all routers decode them.
  */
-const ambiguous = /\\|[^!-~]|%(?:2[5d-f]|3\d|[46][1-9a-f]|[57][\da]|5[cf]|7e)/i;
+const ambiguous = /[\\#]|[^!-~]|%(?:2[5d-f]|3\d|[46][1-9a-f]|[57][\da]|5[cf]|7e)/i;
 
 /**
  * The one form of a request path that rules see: percent codes decoded exactly once, no trailing `/`, query cut off.
  * A path that two programs could read differently is refused, not repaired: empty, `.` and `..` segments, a code for `/`, `%`, a letter,
- * a digit, `-`, `.`, `_` or `~`, a backslash, blanks and other characters than ASCII without a code, control characters, bad percent
+ * a digit, `-`, `.`, `_` or `~`, a backslash, a `#`, blanks and other characters than ASCII without a code, control characters, bad percent
  * codes and bad UTF-8 answer `undefined`.
  */
 export function canonicalPath(target: string): string | undefined {
-  const end = target.search(/[?#]/);
+  const end = target.indexOf('?');
   const raw = end < 0 ? target : target.slice(0, end);
   if (!raw.startsWith('/') || raw.length > maxPathLength) return undefined;
   if (ambiguous.test(raw)) return undefined;
