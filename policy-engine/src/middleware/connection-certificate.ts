@@ -146,31 +146,34 @@ const never = Number.NEGATIVE_INFINITY;
 class Handshakes {
   readonly #generation: () => number;
   readonly #servers = new WeakSet<EventEmitter>();
-  /** By both ends: a TLS connection is another object than the one below it. */
+  /** By both ends: a TLS connection is another object than the one below it. INVARIANT: without those that have no ends, lest one passes for another. */
   readonly #begun = new Map<string, number>();
 
   constructor(generation: () => number) {
     this.#generation = generation;
   }
 
-  /** 0 for a connection that was there before its server was followed. */
+  /** 0 for a connection that was there before its server was followed, and for one without addresses, as of a Unix socket. */
   generationOf(socket: NodeSocket): number {
     const server: unknown = Reflect.get(socket, 'server');
     if (server instanceof EventEmitter && !this.#servers.has(server)) this.#follow(server);
-    return this.#begun.get(endsOf(socket)) ?? 0;
+    const ends = endsOf(socket);
+    return (ends === undefined ? undefined : this.#begun.get(ends)) ?? 0;
   }
 
   #follow(server: EventEmitter): void {
     this.#servers.add(server);
     server.on('connection', (socket: NodeSocket & EventEmitter) => {
       const ends = endsOf(socket);
+      if (ends === undefined) return;
       this.#begun.set(ends, this.#generation());
       socket.once('close', () => this.#begun.delete(ends));
     });
   }
 }
 
-function endsOf({ remoteAddress, remotePort, localAddress, localPort }: NodeSocket): string {
+function endsOf({ remoteAddress, remotePort, localAddress, localPort }: NodeSocket): string | undefined {
+  if (remotePort === undefined) return undefined;
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }
 

@@ -8,6 +8,7 @@ import {
 } from 'node:http2';
 import { Agent, createServer, request, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { connect, type TLSSocket } from 'node:tls';
 import { requireGrant } from '@signet/client/koa';
@@ -21,6 +22,7 @@ import fastify from 'fastify';
 import Koa from 'koa';
 import { makeCertificate } from '#support/certificate-maker';
 import { createPki } from '#support/pki';
+import { temporaryFolder } from '#support/temp';
 
 /* Which certificate of a connection counts, over the life of the connection and over HTTP/2. */
 
@@ -433,4 +435,39 @@ test('authorities that a function answers count for clients with an intermediate
   authorities = first.bundle + second.bundle;
   server.setSecureContext({ ...secure, ca: authorities });
   t.deepEqual([await connect(one)(), await connect(two)()], [200, 200]);
+});
+
+test('connections of a Unix socket have no ends that tell them apart, and none passes for another', async (t) => {
+  const [first, second] = await Promise.all([createPki(), createPki()]);
+  const [one, two] = await Promise.all([first, second].map((pki) => pki.identity('media.player')));
+  if (one === undefined || two === undefined) return t.fail('there is no identity');
+  let authorities = first.bundle;
+  const read = nodeRequests({ authorities: () => authorities });
+  const server = createServer({ ...secure, ca: authorities }, (seen, answer) => {
+    answer.statusCode = read(seen).peer.certificate === undefined ? 403 : 200;
+    answer.end();
+  });
+  const path = join(temporaryFolder(t), 'socket');
+  server.listen(path);
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const open = async ({ certificate, key }: typeof one) => {
+    const socket = connect({ path, ca: authority.ca.pem, cert: certificate, key, servername: 'localhost' });
+    t.teardown(() => socket.destroy());
+    await once(socket, 'secureConnect');
+    return async () => {
+      socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      const [answer] = await once(socket, 'data');
+      return Number(String(answer).split(' ')[1]);
+    };
+  };
+  const kept = await open(one);
+  t.is(await kept(), 200);
+  authorities = second.bundle;
+  server.setSecureContext({ ...secure, ca: authorities });
+  await open(two);
+  t.is(await kept(), 403, 'its authority is withdrawn, though another connection began since');
 });
