@@ -198,3 +198,17 @@ test('an upgrade passes only when it is granted, and is answered otherwise', asy
   t.deepEqual(await upgrade('/other', player), refused(404, 'unknown endpoint'));
   t.deepEqual(await upgrade('/fails', player), refused(500, 'internal error'));
 });
+
+test('express: a rule that throws is told to the next error handler, and no promise rejects', async (t) => {
+  const failing = () => {
+    throw new Error('expected');
+  };
+  const seen = { method: 'GET', url: '/movie', originalUrl: '/movie', rawHeaders: [], socket: {} };
+  const response = { status: () => response, set: () => response, vary: () => response, json: () => t.fail() };
+  const told: unknown[] = [];
+  const middleware = forExpress({ access, by: 'certificate', rule: failing, domains: ['catalog'] });
+  // Express 4 ignores the promise of a middleware.
+  await middleware(seen, response, (error) => told.push(error));
+  t.is(told.length, 1);
+  t.like(told[0], { message: 'expected' });
+});

@@ -20,12 +20,17 @@ export function requireGrant(
 ): (request: ExpressRequest, response: ExpressResponse, next: (error?: unknown) => void) => Promise<void> {
   const gate = createGate(options);
   return async function grantRequired(request, response, next) {
-    const { headers, refusal } = await gate(request, expressRouting(request, grantRequired));
-    const { Vary, ...others } = headers;
-    response.set(others);
-    if (Vary !== '') response.vary(Vary);
-    if (refusal === undefined) next();
-    else response.status(refusal.status).json(refusal.body);
+    try {
+      const { headers, refusal } = await gate(request, expressRouting(request, grantRequired));
+      const { Vary, ...others } = headers;
+      response.set(others);
+      if (Vary !== '') response.vary(Vary);
+      if (refusal !== undefined) return void response.status(refusal.status).json(refusal.body);
+    } catch (error) {
+      // Express 4 looks at no promise: a rejection would end the process.
+      return next(error);
+    }
+    next();
   };
 }
 

@@ -53,17 +53,19 @@ function middleware(options: ProtectOptions): ExpressMiddleware {
   const read = nodeRequests(options);
   const authorize = createAuthorizer(options);
   return async function protectedBySignet(request, response, next) {
-    const outcome = await authorize({ ...read(request), ...expressRouting(request, protectedBySignet) });
-    const { Vary, ...headers } = outcome.headers;
-    response.set(headers);
-    response.vary(Vary);
-    if (outcome.kind === 'allowed') {
+    try {
+      const outcome = await authorize({ ...read(request), ...expressRouting(request, protectedBySignet) });
+      const { Vary, ...headers } = outcome.headers;
+      response.set(headers);
+      response.vary(Vary);
+      if (outcome.kind === 'refused') return void response.status(outcome.status).json(outcome.body);
       Object.assign(response.locals, { signet: outcome.decision });
       Object.assign(request, { signet: outcome.decision });
-      next();
-    } else {
-      response.status(outcome.status).json(outcome.body);
+    } catch (error) {
+      // Express 4 looks at no promise: a rejection would end the process.
+      return next(error);
     }
+    next();
   };
 }
 

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { protect as protectExpress } from '@signet/policy-engine/express';
+import { type ExpressMiddleware, protect as protectExpress } from '@signet/policy-engine/express';
 import { protect as protectFastify } from '@signet/policy-engine/fastify';
 import { protect as protectFetch } from '@signet/policy-engine/fetch';
 import type { ProtectOptions } from '@signet/policy-engine/http';
@@ -121,6 +121,43 @@ for (const [name, open] of Object.entries(doors)) {
       t.true(vary.includes('svc-role-auth') && vary.includes('authorization'), `${index}: ${vary}`);
       if (index < 2) t.true(vary.includes('accept'), `${index}: ${vary}`);
     }
+  });
+}
+
+/** Express 4 ignores the promise of a middleware. */
+const failures: Readonly<Record<string, { rule?: ProtectOptions['rule']; set?: () => never }>> = {
+  'a rule that throws': {
+    rule: () => {
+      throw new Error('expected');
+    },
+  },
+  'an answer that has begun': {
+    set: () => {
+      throw new Error('expected');
+    },
+  },
+};
+
+for (const [name, { rule = options.rule, set }] of Object.entries(failures)) {
+  test(`express: ${name} is told to the next error handler, and no promise rejects`, async (t) => {
+    const request = {
+      method: 'GET',
+      url: '/movie',
+      originalUrl: '/movie',
+      rawHeaders: ['Authorization', 'Bearer reader'],
+      socket: {},
+    };
+    const response: Parameters<ExpressMiddleware>[1] = {
+      locals: {},
+      status: () => response,
+      set: set ?? (() => response),
+      vary: () => response,
+      json: () => t.fail(),
+    };
+    const told: unknown[] = [];
+    await protectExpress({ ...options, rule })(request, response, (error) => told.push(error));
+    t.is(told.length, 1);
+    t.like(told[0], { message: 'expected' });
   });
 }
 
