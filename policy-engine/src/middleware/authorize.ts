@@ -1,6 +1,7 @@
 import { systemClock } from '../clock.ts';
 import { bareDecision } from '../policy/decide.ts';
 import type { Decision } from '../policy/index.ts';
+import { parseAddress } from '../policy/ip-address.ts';
 import { certificateThumbprint } from '../token/index.ts';
 import type { ResourceError } from '../wire/index.ts';
 import { checkProtectOptions, type ProtectedRequest, type ProtectOptions } from './protect-options.ts';
@@ -156,7 +157,15 @@ function isTrusted(peer: Peer, proxies: TrustedProxies | undefined): boolean {
   if (peer.certificate !== undefined) {
     return proxies.thumbprints?.includes(certificateThumbprint(peer.certificate)) ?? false;
   }
-  return peer.address !== undefined && (proxies.addresses?.includes(peer.address) ?? false);
+  const { address } = peer;
+  return address !== undefined && (proxies.addresses?.some((one) => isSameAddress(one, address)) ?? false);
+}
+
+/** A socket that serves both families names `192.0.2.1` as `::ffff:192.0.2.1`. */
+function isSameAddress(one: string, other: string): boolean {
+  if (one === other) return true;
+  const words = parseAddress(one);
+  return words !== undefined && words.join() === parseAddress(other)?.join();
 }
 
 /** Statuses that concern the token and not the policy: a new token may help. */

@@ -13,7 +13,7 @@ export interface Peer {
   address?: string;
 }
 
-/** Proxies that end TLS for this service and pass the client's certificate on (RFC 9440). Both lists are exact. */
+/** Proxies that end TLS for this service and pass the client's certificate on (RFC 9440). Both lists are exact; each address counts in every way to write it. */
 export interface TrustedProxies {
   /** base64url SHA-256 thumbprints of the proxies' own client certificates. */
   thumbprints?: readonly string[];

@@ -259,6 +259,24 @@ const proxyCases: { note: string; peer: ProtectedRequest['peer']; header: string
     expect: undefined,
   },
   {
+    note: 'a socket for both families names the same proxy otherwise',
+    peer: { address: '::ffff:127.0.0.1' },
+    header: [forwarded],
+    expect: new Uint8Array([1, 2, 3]),
+  },
+  {
+    note: 'of anybody else as well',
+    peer: { address: '::ffff:127.0.0.2' },
+    header: [forwarded],
+    expect: undefined,
+  },
+  {
+    note: 'what is no address is not that of a proxy',
+    peer: { address: '127.0.0.1.' },
+    header: [forwarded],
+    expect: undefined,
+  },
+  {
     note: 'the header does not replace the certificate of a client',
     peer: { address: '127.0.0.1', certificate },
     header: [forwarded],
