@@ -49,9 +49,21 @@ export function reportRefusal(onRefusal: OnRefusal | undefined, parts: RefusalPa
   }
 }
 
-/** Names of callers in quotes, so that none of them makes a line of its own. */
+/** Names of callers in quotes, so that none of them makes a line of its own or commands a terminal. */
 function inOneLine(refusal: Omit<Refusal, 'text'>, message: string): string {
   const { method, path, asked, status, decision, hint } = refusal;
-  const question = asked === undefined ? '' : ` (${JSON.stringify(asked.action)} on ${JSON.stringify(asked.resource)})`;
-  return `${JSON.stringify(`${method} ${path}`)}${question}: ${status} ${decision?.status ?? message}; ${hint}`;
+  const question = asked === undefined ? '' : ` (${quoted(asked.action)} on ${quoted(asked.resource)})`;
+  return `${quoted(`${method} ${path}`)}${question}: ${status} ${decision?.status ?? message}; ${hint}`;
+}
+
+/** What JSON may hold as it is, and terminals and readers of logs take for ends of lines, commands, or another direction of writing. */
+const deceiving = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+function quoted(text: unknown): string {
+  return String(JSON.stringify(text)).replace(deceiving, (character) =>
+    character
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
 }

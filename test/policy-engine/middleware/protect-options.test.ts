@@ -151,10 +151,26 @@ const refusals: readonly (readonly [what: string, ask: ReturnType<typeof request
     400,
     '"GET /mo\\nvie//": 400 path is not in canonical form; the path could be read in another way by the router: callers must send its canonical form',
   ],
+  [
+    'a path with what ends a line or commands a terminal elsewhere',
+    request('/\u0085\u009b\u2028\u202e\u{e0001}', {}),
+    400,
+    '"GET /\\u0085\\u009b\\u2028\\u202e\\udb40\\udc01": 400 path is not in canonical form; the path could be read in another way by the router: callers must send its canonical form',
+  ],
+  [
+    'a resource with what commands a terminal',
+    request('/of/%C2%9B31m', { authorization: ['Bearer reader'] }),
+    403,
+    `"GET /of/%C2%9B31m" ("read" on "catalog:\\u009b31m"): 403 DENY_NO_MATCH; ${statusRemedy('DENY_NO_MATCH')}`,
+  ],
 ];
 
-const byMethod = ({ method, path }: { readonly method: string; readonly path: string }) =>
-  path === '/movie' ? { action: method === 'GET' ? 'read' : 'write', resource: 'catalog:movie' } : undefined;
+const byMethod = ({ method, path }: { readonly method: string; readonly path: string }) => {
+  const entity = path === '/movie' ? 'movie' : /^\/of\/(.*)$/.exec(path)?.[1];
+  return entity === undefined
+    ? undefined
+    : { action: method === 'GET' ? 'read' : 'write', resource: `catalog:${entity}` };
+};
 
 for (const [what, ask, status, text] of refusals) {
   test(`whoever develops the service is told what to do: ${what}`, async (t) => {
