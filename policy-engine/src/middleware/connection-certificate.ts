@@ -1,8 +1,8 @@
 import { constants, type X509Certificate } from 'node:crypto';
-import { EventEmitter } from 'node:events';
 import { issuedUntil, isWithinDates } from '../certificates/certificate-chain.ts';
 import { type AuthoritiesInput, parseAuthorities, parseChain } from '../certificates/read-certificates.ts';
 import { type Clock, systemClock } from '../clock.ts';
+import { Handshakes } from './handshakes.ts';
 
 /** The part of a TLS socket of Node that is read; a plain socket has only the address. */
 export interface NodeSocket {
@@ -141,41 +141,6 @@ export class ConnectionCertificates {
 }
 
 const never = Number.NEGATIVE_INFINITY;
-
-/** How often authorities had been removed when the handshake of a connection began. Servers are followed from the first request on. */
-class Handshakes {
-  readonly #generation: () => number;
-  readonly #servers = new WeakSet<EventEmitter>();
-  /** By both ends: a TLS connection is another object than the one below it. INVARIANT: without those that have no ends, lest one passes for another. */
-  readonly #begun = new Map<string, number>();
-
-  constructor(generation: () => number) {
-    this.#generation = generation;
-  }
-
-  /** 0 for a connection that was there before its server was followed, and for one without addresses, as of a Unix socket. */
-  generationOf(socket: NodeSocket): number {
-    const server: unknown = Reflect.get(socket, 'server');
-    if (server instanceof EventEmitter && !this.#servers.has(server)) this.#follow(server);
-    const ends = endsOf(socket);
-    return (ends === undefined ? undefined : this.#begun.get(ends)) ?? 0;
-  }
-
-  #follow(server: EventEmitter): void {
-    this.#servers.add(server);
-    server.on('connection', (socket: NodeSocket & EventEmitter) => {
-      const ends = endsOf(socket);
-      if (ends === undefined) return;
-      this.#begun.set(ends, this.#generation());
-      socket.once('close', () => this.#begun.delete(ends));
-    });
-  }
-}
-
-function endsOf({ remoteAddress, remotePort, localAddress, localPort }: NodeSocket): string | undefined {
-  if (remotePort === undefined) return undefined;
-  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
-}
 
 /**
  * Whether the handshake of a connection is its only one: TLS 1.3 has no other, and for TLS 1.2 the server keeps the options that it was

@@ -49,8 +49,7 @@ export function protect(
   return options.rule === undefined ? perRoute(options, middleware) : middleware(options);
 }
 
-function middleware(options: ProtectOptions): ExpressMiddleware {
-  const read = nodeRequests(options);
+function middleware(options: ProtectOptions, read = nodeRequests(options)): ExpressMiddleware {
   const authorize = createAuthorizer(options);
   return async function protectedBySignet(request, response, next) {
     try {

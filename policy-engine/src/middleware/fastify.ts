@@ -41,8 +41,7 @@ export function protect(options: ProtectOptions | SharedOptions): FastifyHook | 
   return options.rule === undefined ? perRoute(options, hook) : hook(options);
 }
 
-function hook(options: ProtectOptions): FastifyHook {
-  const read = nodeRequests(options);
+function hook(options: ProtectOptions, read = nodeRequests(options)): FastifyHook {
   const authorize = createAuthorizer(options);
   return async (request, reply) => {
     const outcome = await authorize({ ...read(request.raw), ...fastifyRouting(request) });

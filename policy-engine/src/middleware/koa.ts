@@ -38,8 +38,7 @@ export function protect(options: ProtectOptions | SharedOptions): KoaMiddleware 
   return options.rule === undefined ? perRoute(options, middleware) : middleware(options);
 }
 
-function middleware(options: ProtectOptions): KoaMiddleware {
-  const read = nodeRequests(options);
+function middleware(options: ProtectOptions, read = nodeRequests(options)): KoaMiddleware {
   const authorize = createAuthorizer(options);
   return async function protectedBySignet(context, next) {
     const outcome = await authorize({ ...read(context.req), ...koaRouting(context, protectedBySignet) });

@@ -1,3 +1,4 @@
+import { nodeRequests } from './node-request.ts';
 import { checkProtectOptions, type ProtectOptions } from './protect-options.ts';
 
 /** What all routes of a service have in common: the options without `rule`. */
@@ -11,13 +12,14 @@ export interface RouteProtection<Middleware> {
   for(action: string, resource: string): Middleware;
 }
 
-/** Checks the options at once, and each route when it is made. */
+/** Checks the options at once, and each route when it is made. The certificate of a connection is found once for all routes. */
 export function perRoute<Middleware>(
   options: SharedOptions,
-  make: (options: ProtectOptions) => Middleware,
+  make: (options: ProtectOptions, read: ReturnType<typeof nodeRequests>) => Middleware,
 ): RouteProtection<Middleware> {
   checkProtectOptions({ ...options, rule: anyRule });
-  return { for: (action, resource) => make({ ...options, rule: { action, resource } }) };
+  const read = nodeRequests(options);
+  return { for: (action, resource) => make({ ...options, rule: { action, resource } }, read) };
 }
 
 /** In the place of those that come. */

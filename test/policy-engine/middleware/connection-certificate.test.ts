@@ -14,6 +14,7 @@ const { ConnectionCertificates } = await internals<{
 const root = await makeCertificate({ name: 'root', isAuthority: true });
 const player = await makeCertificate({ name: 'media.player', issuer: root });
 const other = await makeCertificate({ name: 'media.other', issuer: root });
+const foreign = await makeCertificate({ name: 'foreign', isAuthority: true });
 const stranger = await makeCertificate({ name: 'media.player' });
 
 test('each request has the certificate that its connection has then, or none', (t) => {
@@ -80,16 +81,37 @@ for (const [protocol, reads] of [
   });
 }
 
-test('a server is followed once, however many requests come', (t) => {
+test('a server and its connections are followed once, however many ask and however many requests come', (t) => {
   const server = new EventEmitter();
-  const certificates = new ConnectionCertificates({ authorities: () => root.pem, clock: { now: () => now } });
-  const socketOf = (remotePort: number) => ({
-    server,
-    remotePort,
-    authorized: true,
-    getProtocol: () => 'TLSv1.3',
-    getPeerX509Certificate: () => player.certificate,
-  });
-  for (let port = 1; port < 5; port += 1) t.is(certificates.of(socketOf(port))?.subject, 'CN=media.player');
+  let authorities = root.pem;
+  const all = Array.from(
+    { length: 20 },
+    () => new ConnectionCertificates({ authorities: () => authorities, clock: { now: () => now } }),
+  );
+  const ends = { remoteAddress: '192.0.2.1', localAddress: '192.0.2.2', localPort: 443 };
+  const tls = { server, authorized: true, getProtocol: () => 'TLSv1.3' };
+  const over = (below: object, { certificate }: typeof player) => {
+    return { ...below, ...tls, getPeerX509Certificate: () => certificate };
+  };
+  const begin = (remotePort: number) => {
+    const below = Object.assign(new EventEmitter(), ends, { remotePort });
+    server.emit('connection', below);
+    return below;
+  };
+  for (let port = 1; port < 5; port += 1) {
+    const socket = over({ ...ends, remotePort: port }, player);
+    for (const certificates of all) t.is(certificates.of(socket)?.subject, 'CN=media.player');
+  }
   t.is(server.listenerCount('connection'), 1);
+  const first = begin(5);
+  t.is(first.listenerCount('close'), 1);
+  const [before, seen] = [over(first, player), (socket: object) => all.map((each) => each.of(socket)?.subject)];
+  t.deepEqual(new Set(seen(before)), new Set(['CN=media.player']));
+  authorities = foreign.pem;
+  // Nobody has issued this one that is known here: TLS has seen who did.
+  const after = over(begin(6), stranger);
+  t.deepEqual(new Set(seen(after)), new Set(['CN=media.player']), 'began after the authority was taken away');
+  t.deepEqual(new Set(seen(before)), new Set([undefined]), 'began before');
+  first.emit('close');
+  t.deepEqual(new Set(seen(over({ ...ends, remotePort: 5 }, stranger))), new Set([undefined]), 'is gone');
 });

@@ -4,6 +4,7 @@ import { protect as protectFastify } from '@signet/policy-engine/fastify';
 import { protect as protectFetch } from '@signet/policy-engine/fetch';
 import { authorize, protectUpgrade, type Refusal } from '@signet/policy-engine/http';
 import { protect as protectKoa } from '@signet/policy-engine/koa';
+import { createTestAuthority } from '@signet/policy-engine/testing';
 import test, { type ExecutionContext } from 'ava';
 import { decider } from '#support/decider';
 
@@ -99,6 +100,20 @@ test('a fetch handler needs to know the connection', (t) => {
   t.notThrows(() => protectFetch(handler, { ...good, peer: () => ({}) }));
 });
 
+test('routes share what reads the certificate of a connection, and with it the authorities', async (t) => {
+  const { ca } = await createTestAuthority();
+  for (const make of [protectExpress, protectFastify, protectKoa]) {
+    let asked = 0;
+    const authorities = () => {
+      asked += 1;
+      return ca.pem;
+    };
+    const routes = make({ engine: decider(), authorities });
+    for (const action of ['read', 'write']) routes.for(action, 'catalog:movie');
+    t.is(asked, 1);
+  }
+});
+
 test('routes share their options, which are checked at once; each route when it is made', (t) => {
   for (const make of [protectExpress, protectFastify, protectKoa]) {
     const routes = make({ engine: decider() });
@@ -110,6 +125,7 @@ test('routes share their options, which are checked at once; each route when it 
     );
     t.throws(() => routes.for('read', 'movie'), { message: /`domains` is required/ });
     t.throws(() => make({ engine: decider(), tokenHeader: [] } as never), { message: /did you mean `tokenHeaders`/ });
+    t.throws(() => make({ engine: decider(), authorities: 'CN=Root' }), { code: 'invalid-options' });
   }
 });
 
