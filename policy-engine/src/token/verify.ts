@@ -87,7 +87,8 @@ interface ReadToken extends SignedText {
 }
 
 function readToken(text: string, legacyTypes: boolean): ReadToken | TokenFault {
-  const parts = text.split('.');
+  // One more than there may be: a text of nothing but dots costs no more than another.
+  const parts = text.split('.', 4);
   if (parts.length !== 3) return 'malformed';
   const [first, payload, signature] = parts.map(decodeBase64url);
   if (first === undefined || payload === undefined || signature === undefined) return 'malformed';

@@ -84,6 +84,7 @@ const changed = (members: object) => base64url(JSON.stringify({ ...JSON.parse(he
 const texts: [note: string, text: string, fault: string][] = [
   ['two parts', `${base64url(header)}.e30`, 'malformed'],
   ['four parts', `${base64url(header)}.e30.e30.e30`, 'malformed'],
+  ['nothing but dots', '.'.repeat(16_384), 'malformed'],
   ['a header that is not base64url', `${base64url(header)}=.e30.e30`, 'malformed'],
   ['a payload that is not base64url', `${base64url(header)}.e30=.e30`, 'malformed'],
   ['a header that is a list', `${base64url('[]')}.e30.e30`, 'malformed'],
