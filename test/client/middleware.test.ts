@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:https';
@@ -211,4 +212,31 @@ test('express: a rule that throws is told to the next error handler, and no prom
   await middleware(seen, response, (error) => told.push(error));
   t.is(told.length, 1);
   t.like(told[0], { message: 'expected' });
+});
+
+test('koa: the answer to an error is for no shared cache, and varies with what says who calls', async (t) => {
+  const rawHeaders = ['svc-principal-auth', 'media.player'];
+  const expected = {
+    'principal-token': { 'Cache-Control': 'no-store', Vary: 'svc-principal-auth, athenz-principal-auth' },
+    certificate: { 'Cache-Control': 'no-store' },
+  };
+  const player = await makePki(temporaryFolder(t)).then((pki) => pki.issue('media.player'));
+  const socket = {
+    authorized: true,
+    getProtocol: () => 'TLSv1.3',
+    getPeerX509Certificate: () => new X509Certificate(player.cert),
+  };
+  for (const by of ['principal-token', 'certificate'] as const) {
+    const context = {
+      req: { method: 'GET', url: '/movie', rawHeaders, socket },
+      status: 0,
+      body: undefined,
+      set: () => undefined,
+      vary: () => undefined,
+    };
+    const failing = Object.assign(new Error('gone'), { headers: {} });
+    const middleware = forKoa({ access, by, rule, domains: ['catalog'] });
+    t.is(await t.throwsAsync(middleware(context, () => Promise.reject(failing))), failing);
+    t.deepEqual(failing.headers, expected[by] as object);
+  }
 });

@@ -1,4 +1,4 @@
-import { type KoaRouting, koaRouting, type NodeRequest } from '@signet/policy-engine/http';
+import { type KoaRouting, koaRouting, type NodeRequest, throwInKoa } from '@signet/policy-engine/http';
 import { createGate, type RequireGrantOptions } from './require-grant.ts';
 
 /** The part of a Koa context that the middleware uses. */
@@ -23,10 +23,16 @@ export function requireGrant(
     const { Vary, ...others } = headers;
     context.set(others);
     if (Vary !== '') context.vary(Vary);
-    if (refusal === undefined) return next();
-    context.status = refusal.status;
-    context.body = refusal.body;
-    return undefined;
+    if (refusal !== undefined) {
+      context.status = refusal.status;
+      context.body = refusal.body;
+      return undefined;
+    }
+    try {
+      return await next();
+    } catch (error) {
+      throwInKoa(error, headers);
+    }
   };
 }
 

@@ -6,6 +6,7 @@ export {
 export { canonicalPath } from './canonical-path.ts';
 export type { ConnectionOptions } from './connection-certificate.ts';
 export { type CloseOptions, type GracefulServer, gracefulServer } from './graceful-server.ts';
+export { throwInKoa } from './koa-error.ts';
 export { type NodeRequest, nodeRequests } from './node-request.ts';
 export type { Decider, ProtectedRequest, ProtectOptions } from './protect-options.ts';
 export type { Peer, TrustedProxies } from './proxy-certificate.ts';

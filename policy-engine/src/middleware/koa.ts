@@ -1,6 +1,7 @@
 import type {} from 'koa';
 import type { Decision } from '../policy/index.ts';
 import { createAuthorizer } from './authorize.ts';
+import { throwInKoa } from './koa-error.ts';
 import { type NodeRequest, nodeRequests } from './node-request.ts';
 import { perRoute, type RouteProtection, type SharedOptions } from './per-route.ts';
 import type { ProtectOptions } from './protect-options.ts';
@@ -47,7 +48,11 @@ function middleware(options: ProtectOptions, read = nodeRequests(options)): KoaM
     context.vary(Vary);
     if (outcome.kind === 'allowed') {
       Object.assign(context.state, { signet: outcome.decision satisfies Decision });
-      return next();
+      try {
+        return await next();
+      } catch (error) {
+        throwInKoa(error, outcome.headers);
+      }
     }
     context.status = outcome.status;
     context.body = outcome.body;

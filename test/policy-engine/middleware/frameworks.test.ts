@@ -161,6 +161,44 @@ for (const [name, { rule = options.rule, set }] of Object.entries(failures)) {
   });
 }
 
+const added = 'svc-role-auth, athenz-role-auth, authorization';
+const thrown: readonly (readonly [note: string, own: object | undefined, cacheControl: string, vary: string])[] = [
+  ['no headers', undefined, 'no-store', added],
+  ['others', { Allow: 'GET' }, 'no-store', added],
+  ['its own', { 'cache-control': 'max-age=9', vary: 'Accept' }, 'max-age=9', `Accept, ${added}`],
+  ['these already', { 'Cache-Control': 'no-store', Vary: added }, 'no-store', added],
+];
+
+for (const [note, own, cacheControl, vary] of thrown) {
+  test(`koa: the answer to an error with ${note} is for no shared cache either`, async (t) => {
+    const error = Object.assign(new Error('gone'), { status: 404, ...(own && { headers: own }) });
+    const app = new Koa().use(protectKoa(options)).use(() => Promise.reject(error));
+    app.silent = true;
+    const base = await listen(t, app.callback());
+    for (const _ of [1, 2]) {
+      const { status, headers } = await fetch(`${base}/movie`, bearer('reader'));
+      t.deepEqual([status, headers.get('cache-control'), headers.get('vary')], [404, cacheControl, vary]);
+    }
+  });
+}
+
+test('koa: what is thrown and is no error, or cannot be changed, stays as it is', async (t) => {
+  const frozen = Object.freeze(new Error('frozen'));
+  for (const what of ['text', undefined, frozen]) {
+    const socket = {};
+    const context = {
+      req: { method: 'GET', url: '/movie', rawHeaders: ['authorization', 'Bearer reader'], socket },
+      state: {},
+      status: 0,
+      body: undefined,
+      set: () => undefined,
+      vary: () => undefined,
+    };
+    const told = await protectKoa(options)(context, () => Promise.reject(what)).catch((error: unknown) => [error]);
+    t.deepEqual(told, [what]);
+  }
+});
+
 test('fetch: an answer whose headers cannot be changed is copied', async (t) => {
   const handler = protectFetch(() => Response.redirect('https://provider.example/elsewhere', 307), {
     ...options,
