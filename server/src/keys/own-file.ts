@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 
 /**
  * At most so many bytes of a file that holds a secret: of this user or of root, and readable by nobody else. Throws for another one; the
@@ -33,7 +33,8 @@ export function isOpenToOthers({ uid, mode }: { readonly uid: number; readonly m
 
 function open(file: string): number {
   try {
-    return openSync(file, 'r');
+    // Without O_NONBLOCK, opening a pipe would wait for a writer.
+    return openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
     throw new Error(`\`${file}\` cannot be read (${code})`);

@@ -60,8 +60,10 @@ export function applyDocuments(
     const world = await readWorld(transaction, folder);
     const { snapshot, changes, warnings } = checkDocuments(folder.documents, world, now, folder.cases);
     const elsewhere = await findElsewhere(transaction, changes, options);
-    const refusals = await findRefusals(transaction, changes, options, now);
-    refusals.push(...refusedWarnings(warnings, elsewhere, options));
+    const refusals = [
+      ...(await findRefusals(transaction, changes, options, now)),
+      ...refusedWarnings(warnings, elsewhere, options),
+    ];
     if (refusals.length > 0) throw new InvalidDocumentError(refusals);
     const { passed, failures } = runCases(snapshot, folder.cases, now);
     if (failures.length > 0) throw new PolicyTestsFailedError(failures);

@@ -74,8 +74,9 @@ function expiredBefore({ document: { source }, change, after }: DocumentChange, 
 }
 
 function withWhatStays({ content, keepsKeys }: DomainDocument, stored: DomainRecord | undefined): DomainContent {
+  const before = new Map(stored?.services.map((service) => [service.name, service]));
   const services = content.services.map((service): ServiceRecord => {
-    const known = stored?.services.find(({ name }) => name === service.name);
+    const known = before.get(service.name);
     if (known === undefined) return service;
     return {
       ...(known.endpoint !== undefined && { endpoint: known.endpoint }),

@@ -80,13 +80,13 @@ export async function findElsewhere(
   { removeMemberships = false }: NameRules,
 ): Promise<DocumentProblem[]> {
   const after = leftBy(changes, reader);
-  const problems: DocumentProblem[] = [];
+  const problems: (DocumentProblem | readonly DocumentProblem[])[] = [];
   for (const { document, change } of changes) {
     const at = (section: string, text: string) =>
       document.source.problem(placeOf(document.source.value, [section]), text, 'key');
     if (removeMemberships) {
       const removals = await removalWarnings(after, change.name, lostNames(change), sees);
-      problems.push(...removals.map(({ name, text }) => at(name.includes(':') ? 'groups' : 'services', text)));
+      problems.push(removals.map(({ name, text }) => at(name.includes(':') ? 'groups' : 'services', text)));
       continue;
     }
     for (const group of lostGroups(change)) {
@@ -97,7 +97,7 @@ export async function findElsewhere(
       );
     }
   }
-  return problems;
+  return problems.flat();
 }
 
 /** The warnings that `strict` refuses: all but those of what `removeMemberships` was given for. */

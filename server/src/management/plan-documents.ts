@@ -62,11 +62,11 @@ export async function planDocuments(
     const moved = changes.filter(({ change }) => !isEmpty(change));
     const elsewhere = await findElsewhere(reader, changes, rules);
     const mistakes = [...warnings, ...missingReasons(moved)];
-    const refused = refusedWarnings(mistakes, elsewhere, rules);
+    const refused = new Set(refusedWarnings(mistakes, elsewhere, rules));
     return {
       state: reader.state(),
       moved,
-      warnings: [...mistakes, ...elsewhere].filter((warning) => !refused.includes(warning)),
+      warnings: [...mistakes, ...elsewhere].filter((warning) => !refused.has(warning)),
       refusals: [...(await findRefusals(reader, changes, rules, now)), ...refused],
       casesPassed: passed,
       before: snapshotOf({

@@ -36,6 +36,7 @@ import { arePlainConditions, conditionsSchema } from '@signet/server/management/
 import { jsonSource } from '@signet/server/management/documents/json-source';
 import { parseDomainDocument } from '@signet/server/management/documents/parse-document';
 import { RoleNames } from '@signet/server/management/documents/role-names';
+import { roleWarnings } from '@signet/server/management/documents/role-warnings';
 import { parseYaml } from '@signet/server/management/documents/yaml-source';
 import { fieldChanges } from '@signet/server/management/field-changes';
 import { checkUnused, reservationOf } from '@signet/server/management/name-safeguards';
@@ -408,6 +409,44 @@ export const serverRows: readonly Row[] = [
     const policies = [{ ...defaultsOf(recordFields.policy), name: 'p', version: '0', active: true, assertions }];
     const content = { ...domainContent('d'), policies } as never;
     return assertionWarnings({ source: jsonSource({}), content, keepsKeys: new Set() }).length > 0;
+  }),
+  maximum('server/src/management/documents/assertion-warnings.ts', 'maxPatternWork', (work) => {
+    const assertion = { role: 'd:role.r', action: 'a', caseSensitive: false } as const;
+    // Characters of both, and one for the place at which they differ; the last pair fits at one more place.
+    const shortest = 'x?'.length + 1;
+    const last = 'x?'.length + 'x1'.length + 2;
+    const costs = list(Math.ceil((work - last) / 10_000), '').map((_, index) =>
+      Math.min(10_000, work - last - index * 10_000),
+    );
+    const resources = costs.map((cost, index) => `${index}y`.padEnd(cost - shortest, 'y'));
+    const assertions = [
+      { ...assertion, effect: 'DENY' as const, resource: 'x?' },
+      ...[...resources, 'x1'].map((resource) => ({ ...assertion, effect: 'ALLOW' as const, resource })),
+    ];
+    const policies = [{ ...defaultsOf(recordFields.policy), name: 'p', version: '0', active: true, assertions }];
+    const content = { ...domainContent('d'), policies } as never;
+    return assertionWarnings({ source: jsonSource({}), content, keepsKeys: new Set() }).length > 0;
+  }),
+  maximum('server/src/management/documents/role-warnings.ts', 'maxPatternWork', (work) => {
+    // One step for each pattern that begins otherwise.
+    const patterns = list(1000, '').map((_, index) => `x${index}*`);
+    const roles = list(Math.ceil(work / patterns.length), '').map((_, index) => `r${index}`);
+    const assertions = roles.map((role) => ({ effect: 'ALLOW', role: `d:role.${role}`, action: 'a', resource: 'd:a' }));
+    const lending = patterns.map((resource) => ({
+      effect: 'ALLOW',
+      role: 'e:role.r',
+      action: 'assume_role',
+      resource,
+    }));
+    const d = {
+      ...domainContent('d'),
+      roles: roles.map((name) => ({ name, trust: 'e', members: [] })),
+      policies: [{ name: 'p', version: '0', active: true, assertions }],
+    };
+    const e = { ...domainContent('e'), policies: [{ name: 'p', version: '0', active: true, assertions: lending }] };
+    const after = new Map([['e', e]]) as never;
+    const document = { source: jsonSource({}), content: d as never, keepsKeys: new Set<string>() };
+    return roleWarnings(document, after, 0).length === roles.length;
   }),
   maximum('server/src/management/field-changes.ts', 'maxShown', (length) => {
     const [change] = fieldChanges(undefined, 'x'.repeat(length), (text) => ({ text }));

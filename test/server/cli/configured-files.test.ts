@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -123,6 +124,7 @@ const own = {
 const faults: readonly (readonly [name: string, make: (file: string) => void, problem: string])[] = [
   ['missing', () => undefined, 'cannot be read: it does not exist'],
   ['a folder', (file) => mkdirSync(file), 'is a folder'],
+  ['a pipe', (file) => execFileSync('mkfifo', [file]), 'is not a regular file'],
   ['a link to itself', (file) => symlinkSync(file, file), 'cannot be read: its links lead in a circle'],
   ['empty', (file) => writeFileSync(file, ''), 'is empty'],
 ];

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '@signet/server/config/config-error';
@@ -65,7 +66,9 @@ test('a sealing key that others may read, and what is no file', (t) => {
     t.deepEqual(readSealingKey(file), key);
   }
   mkdirSync(join(folder, 'folder'));
-  t.throws(() => readSealingKey(join(folder, 'folder')), { message: /is not a regular file$/ });
+  execFileSync('mkfifo', [join(folder, 'pipe')]);
+  for (const name of ['folder', 'pipe'])
+    t.throws(() => readSealingKey(join(folder, name)), { message: /is not a regular file$/ });
 });
 
 test('of a file of root, which others than root are handed, its group may read; of any other file nobody else', (t) => {

@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 
 /** A file that an option names. */
 export interface NamedFile {
@@ -51,7 +51,8 @@ export class FileReader {
 
 /** Neither a folder nor a pipe, which would be waited for. Links are followed: secrets are often mounted as such. */
 function readPlainFile(file: string): Buffer {
-  const descriptor = openSync(file, 'r');
+  // Without O_NONBLOCK, opening a pipe would wait for a writer.
+  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const stats = fstatSync(descriptor);
     if (stats.isDirectory()) throw new ContentError('is a folder');

@@ -1,5 +1,6 @@
 import { didYouMean } from '@signet/policy-engine/internal/nearest';
 import { foldAscii } from '@signet/policy-engine/names';
+import { Work, WorkExceededError } from '@signet/policy-engine/policy';
 import { unaskedObjects } from '../../access/authority.ts';
 import type { DocumentProblem } from '../../errors.ts';
 import type { AssertionRecord } from '../../model/records.ts';
@@ -10,6 +11,9 @@ import { formatPath, type YamlSource } from './yaml-source.ts';
 
 /** Pairs of an ALLOW and a DENY of one domain: of more of them nothing is said. */
 const maxPairs = 100_000;
+
+/** Work of comparing their patterns, in units of about one compared character: what is found by then is said. */
+const maxPatternWork = 20_000_000;
 
 interface PlacedAssertion {
   readonly assertion: AssertionRecord;
@@ -59,16 +63,23 @@ function shadowed(source: YamlSource, placed: readonly PlacedAssertion[]): Docum
   const denies = placed.filter(({ assertion }) => assertion.effect === 'DENY' && assertion.conditions === undefined);
   const allows = placed.filter(({ assertion }) => assertion.effect === 'ALLOW');
   if (allows.length * denies.length > maxPairs) return [];
-  return allows.flatMap(({ assertion, place }) => {
-    const deny = denies.find((other) => coversAssertion(other.assertion, assertion));
-    if (deny === undefined) return [];
-    return [source.problem(place, `never allows anything: ${named(source, deny)} denies all of it`)];
-  });
+  const work = new Work(maxPatternWork);
+  const found: DocumentProblem[] = [];
+  try {
+    for (const { assertion, place } of allows) {
+      const deny = denies.find((other) => coversAssertion(other.assertion, assertion, work));
+      if (deny === undefined) continue;
+      found.push(source.problem(place, `never allows anything: ${named(source, deny)} denies all of it`));
+    }
+  } catch (error) {
+    if (!(error instanceof WorkExceededError)) throw error;
+  }
+  return found;
 }
 
-function coversAssertion(deny: AssertionRecord, allow: AssertionRecord): boolean {
+function coversAssertion(deny: AssertionRecord, allow: AssertionRecord, work: Work): boolean {
   return (['role', 'action', 'resource'] as const).every((field) =>
-    coversPattern(foldAscii(deny[field]), foldAscii(allow[field])),
+    coversPattern(foldAscii(deny[field]), foldAscii(allow[field]), work),
   );
 }
 

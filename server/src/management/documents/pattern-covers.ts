@@ -1,12 +1,15 @@
+import type { Work } from '@signet/policy-engine/policy';
+
 const star = '*';
 
 /**
  * Whether a pattern matches whatever another one (or a text) matches; false where that is not certain. Case counts. The time is bounded by
- * the product of their lengths.
+ * the product of their lengths; what it costs is spent of `work`, in units of about one compared character.
  */
-export function coversPattern(wide: string, narrow: string): boolean {
+export function coversPattern(wide: string, narrow: string, work?: Work): boolean {
   if (wide === star || wide === narrow) return true;
   if (!/[*?]/.test(wide)) return false;
+  work?.spend(wide.length + narrow.length);
   const [pattern, text] = [Array.from(wide), Array.from(narrow)];
   // Which beginnings of the pattern cover the text so far: only a star of its own covers a star of the text.
   let covering = new Set([0]);
@@ -17,7 +20,9 @@ export function coversPattern(wide: string, narrow: string): boolean {
   };
   for (const character of text) {
     const next = new Set<number>();
-    for (const place of withStars(covering)) {
+    const places = withStars(covering);
+    work?.spend(places.size);
+    for (const place of places) {
       const wanted = pattern[place];
       if (wanted === star) next.add(place);
       else if (wanted === character || (wanted === '?' && character !== star)) next.add(place + 1);

@@ -16,10 +16,10 @@ export function placeOf(document: unknown, path: readonly string[]): PropertyKey
   const place: PropertyKey[] = [];
   let part = document;
   for (const name of path) {
-    const step = Array.isArray(part) ? item(part, name) : entry(part, name);
-    place.push(step?.key ?? name);
-    if (step === undefined) break;
-    part = step.value;
+    const next = step(part, name);
+    place.push(next?.key ?? name);
+    if (next === undefined) break;
+    part = next.value;
   }
   return place;
 }
@@ -28,7 +28,7 @@ export function placeOf(document: unknown, path: readonly string[]): PropertyKey
 export function assertionPlaces(
   document: unknown,
 ): (policy: { readonly name: string; readonly version: string }, index: number) => PropertyKey[] {
-  const policies = Object.entries(entry(document, 'policies')?.value ?? {});
+  const policies = Object.entries(step(document, 'policies')?.value ?? {});
   const found = new Map(policies.map(([key, value]) => [key.toLowerCase(), { key, isList: Array.isArray(value) }]));
   return ({ name, version }, index) => {
     const { key = name, isList = true } = found.get(name) ?? {};
@@ -41,19 +41,30 @@ interface Step {
   readonly value: unknown;
 }
 
-function item(list: readonly unknown[], name: string): Step | undefined {
-  const key = list.findIndex((value) => nameOf(value)?.toLowerCase() === name);
-  return key < 0 ? undefined : { key, value: list[key] };
+/** The parts of lists and mappings by their names in small letters. Each is sorted out once: a document may have a hundred thousand to place. */
+const known = new WeakMap<object, ReadonlyMap<string, Step>>();
+
+function step(part: unknown, name: string): Step | undefined {
+  if (typeof part !== 'object' || part === null) return undefined;
+  const steps = known.get(part) ?? stepsOf(part);
+  known.set(part, steps);
+  return steps.get(name.toLowerCase());
 }
 
-function entry(mapping: unknown, name: string): Step | undefined {
-  if (typeof mapping !== 'object' || mapping === null) return undefined;
-  const found = Object.entries(mapping).find(([key]) => key.toLowerCase() === name.toLowerCase());
-  return found === undefined ? undefined : { key: found[0], value: found[1] };
+function stepsOf(part: object): ReadonlyMap<string, Step> {
+  const steps = new Map<string, Step>();
+  const add = (name: string | undefined, found: Step) => {
+    const folded = name?.toLowerCase();
+    if (folded !== undefined && !steps.has(folded)) steps.set(folded, found);
+  };
+  if (Array.isArray(part)) for (const [key, value] of part.entries()) add(nameOf(value), { key, value });
+  else for (const [key, value] of Object.entries(part)) add(key, { key, value });
+  return steps;
 }
 
 function nameOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
-  const name = entry(value, 'name')?.value;
+  if (typeof value !== 'object' || value === null) return undefined;
+  const [, name] = Object.entries(value).find(([key]) => key.toLowerCase() === 'name') ?? [];
   return typeof name === 'string' ? name : undefined;
 }

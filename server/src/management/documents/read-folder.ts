@@ -1,10 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type DocumentProblem, InvalidDocumentError, InvalidRequestError } from '../../errors.ts';
 import { parsePublicKey } from '../public-key.ts';
 import { type CaseFile, parseCaseFile } from './case-file.ts';
-import { type DomainDocument, parseDomainDocument } from './parse-document.ts';
+import { type DocumentResult, type DomainDocument, parseDomainDocument } from './parse-document.ts';
 import { repeatedDomains } from './repeated-domains.ts';
+import { badAt, maxCharacters, tooLong } from './yaml-source.ts';
 
 /** The documents of a folder, each right in itself. */
 export interface DocumentFolder {
@@ -18,24 +19,28 @@ export interface DocumentFolder {
  * `InvalidDocumentError` with every problem of every file, `InvalidRequestError` when there is no document at all.
  */
 export function readDocumentFolder(folder: string): DocumentFolder {
-  const problems: DocumentProblem[] = [];
+  const problems: (readonly DocumentProblem[])[] = [];
   const documents: DomainDocument[] = [];
   const cases: CaseFile[] = [];
   for (const name of yamlFiles(folder)) {
     const file = join(folder, name);
-    const text = readFileSync(file, 'utf8');
-    if (/\.cases\.ya?ml$/.test(name)) {
-      const result = parseCaseFile(file, text);
-      if (result.kind === 'ok') cases.push(result.cases);
-      else problems.push(...result.problems);
+    const read = readText(file);
+    if (typeof read !== 'string') {
+      problems.push(read.problems);
       continue;
     }
-    const result = parseDomainDocument(file, text, parsePublicKey);
+    if (/\.cases\.ya?ml$/.test(name)) {
+      const result = parseCaseFile(file, read);
+      if (result.kind === 'ok') cases.push(result.cases);
+      else problems.push(result.problems);
+      continue;
+    }
+    const result = parseDomainDocument(file, read, parsePublicKey);
     if (result.kind === 'ok') documents.push(result.document);
-    else problems.push(...result.problems);
+    else problems.push(result.problems);
   }
-  problems.push(...repeatedDomains(documents), ...misnamedFiles(documents));
-  if (problems.length > 0) throw new InvalidDocumentError(problems);
+  problems.push(repeatedDomains(documents), misnamedFiles(documents));
+  if (problems.some((found) => found.length > 0)) throw new InvalidDocumentError(problems.flat());
   if (documents.length === 0) throw new InvalidRequestError(`folder \`${folder}\` holds no documents`);
   return { documents, cases };
 }
@@ -47,6 +52,28 @@ function yamlFiles(folder: string): string[] {
       .sort();
   } catch (error) {
     throw new InvalidRequestError(`folder \`${folder}\` cannot be read`, { cause: error });
+  }
+}
+
+/** Characters of UTF-8 take at most three bytes for each unit that their length counts. */
+const bytesACharacter = 3;
+
+/** The text of a regular file, or what is wrong with it. Links are followed: Kubernetes mounts documents as such. */
+function readText(file: string): string | Extract<DocumentResult, { readonly kind: 'bad' }> {
+  try {
+    // Without O_NONBLOCK, opening a pipe would wait for a writer.
+    const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const stats = fstatSync(descriptor);
+      if (!stats.isFile()) return badAt(file, 'is not a regular file');
+      if (stats.size > bytesACharacter * maxCharacters) return badAt(file, tooLong);
+      return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(descriptor));
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    return badAt(file, code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'is not UTF-8 text' : `cannot be read (${code})`);
   }
 }
 

@@ -54,17 +54,17 @@ function groupDomain(member: string): DomainName | undefined {
  * reference is new, else a warning; a service that does not exist is one too: it may come later. `services` has those of the documents.
  */
 export function checkReferences(changes: readonly DocumentChange[], world: ReferenceWorld): ReferenceReport {
-  const problems: DocumentProblem[] = [];
-  const warnings: DocumentProblem[] = [];
+  const problems: (readonly DocumentProblem[])[] = [];
+  const warnings: (readonly DocumentProblem[])[] = [];
   for (const { document, after: content, change } of changes) {
     const { source } = document;
     const at = ({ path, message }: Finding) => source.problem(placeOf(source.value, path), message);
     const { fresh, old } = brokenReferences(content, change, world);
-    problems.push(...fresh.map(at).sort(byPlace));
+    problems.push(fresh.map(at).sort(byPlace));
     const nameless = namelessServices(change);
-    warnings.push(...[...old, ...missingServices(content, world), ...nameless].map(at).sort(byPlace));
+    warnings.push([...old, ...missingServices(content, world), ...nameless].map(at).sort(byPlace));
   }
-  return { problems, warnings };
+  return { problems: problems.flat(), warnings: warnings.flat() };
 }
 
 interface Finding {

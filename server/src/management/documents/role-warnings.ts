@@ -1,9 +1,12 @@
 import { type DomainName, foldAscii } from '@signet/policy-engine/names';
-import { matchesPattern } from '@signet/policy-engine/policy';
+import { matchesPattern, Work, WorkExceededError } from '@signet/policy-engine/policy';
 import type { DocumentProblem } from '../../errors.ts';
 import type { DomainContent, MemberRecord } from '../../model/records.ts';
 import type { DomainDocument } from './parse-document.ts';
 import { placeOf } from './places.ts';
+
+/** Work of finding the roles that trusted domains lend, in units of about one compared character: beyond it nothing is said of them. */
+const maxPatternWork = 10_000_000;
 
 /** Roles of a document that allow something and that nobody has, as no one can get them. `now`: milliseconds since the epoch. Pure. */
 export function roleWarnings(
@@ -17,40 +20,92 @@ export function roleWarnings(
       .flatMap(({ assertions }) => assertions)
       .flatMap(({ effect, role }) => (effect === 'ALLOW' ? [role] : [])),
   );
+  const groups = new GroupWorld(after, now);
+  const lenders = new Lenders(after);
   return content.roles.flatMap((role) => {
     const full = `${content.name}:role.${role.name}`;
     if (!used.has(full)) return [];
     const at = (field: readonly string[], message: string) =>
       source.problem(placeOf(source.value, ['roles', role.name, ...field]), message, 'key');
     if (role.trust === undefined) {
-      if (role.members.some((member) => isSomebody(member, after, now))) return [];
+      if (role.members.some((member) => counts(member, now) && !groups.isEmptyGroup(member.name))) return [];
       return [at([], 'nobody has this role, so its assertions allow nothing: give it members, or remove it')];
     }
-    const trusted = after.get(role.trust);
-    if (trusted === undefined || lends(trusted, full)) return [];
+    if (lenders.mayLend(role.trust, full)) return [];
     return [at(['trust'], `domain \`${role.trust}\` has no assertion that allows \`assume_role\` on \`${full}\``)];
   });
 }
 
-/** Whether a member may stand for somebody: groups that are not known may. */
-function isSomebody(member: MemberRecord, after: ReadonlyMap<DomainName, DomainContent>, now: number): boolean {
-  const counts = ({ disabled, expires }: MemberRecord) => !disabled && (expires === undefined || expires > now);
-  if (!counts(member)) return false;
-  const [owner = '', group] = member.name.split(':group.');
-  // Parsed with the member.
-  const found = after.get(owner as DomainName)?.groups.find(({ name }) => name === group);
-  return found === undefined || found.members.some(counts);
+function counts({ disabled, expires }: MemberRecord, now: number): boolean {
+  return !disabled && (expires === undefined || expires > now);
 }
 
-function lends({ policies }: DomainContent, role: string): boolean {
-  return policies.some(
-    ({ active, assertions }) =>
-      active &&
-      assertions.some(
-        ({ effect, action, resource }) =>
-          effect === 'ALLOW' &&
-          matchesPattern(foldAscii(action), 'assume_role') &&
-          matchesPattern(foldAscii(resource), role),
-      ),
-  );
+/** The groups of some domains. Each domain is sorted out once, however many roles have its groups. */
+class GroupWorld {
+  readonly #after: ReadonlyMap<DomainName, DomainContent>;
+  readonly #now: number;
+  readonly #empty = new Map<string, ReadonlySet<string>>();
+
+  constructor(after: ReadonlyMap<DomainName, DomainContent>, now: number) {
+    this.#after = after;
+    this.#now = now;
+  }
+
+  /** Whether a member is a group that nobody is in: one that is not known may have members. */
+  isEmptyGroup(member: string): boolean {
+    const [owner = '', group] = member.split(':group.');
+    if (group === undefined) return false;
+    const empty = this.#empty.get(owner) ?? this.#emptyOf(owner);
+    this.#empty.set(owner, empty);
+    return empty.has(group);
+  }
+
+  #emptyOf(owner: string): ReadonlySet<string> {
+    // Parsed with the member.
+    const { groups = [] } = this.#after.get(owner as DomainName) ?? {};
+    return new Set(
+      groups.filter(({ members }) => !members.some((one) => counts(one, this.#now))).map(({ name }) => name),
+    );
+  }
+}
+
+/** What the assertions for `assume_role` of a domain are about. */
+interface Lent {
+  readonly names: ReadonlySet<string>;
+  readonly patterns: readonly string[];
+}
+
+/** The domains that lend roles. */
+class Lenders {
+  readonly #after: ReadonlyMap<DomainName, DomainContent>;
+  readonly #lent = new Map<DomainName, Lent>();
+  readonly #work = new Work(maxPatternWork);
+
+  constructor(after: ReadonlyMap<DomainName, DomainContent>) {
+    this.#after = after;
+  }
+
+  /** Whether a domain lends a role, or may do so as far as is known. */
+  mayLend(domain: DomainName, role: string): boolean {
+    const content = this.#after.get(domain);
+    if (content === undefined) return true;
+    const lent = this.#lent.get(domain) ?? lentBy(content);
+    this.#lent.set(domain, lent);
+    if (lent.names.has(role)) return true;
+    try {
+      return lent.patterns.some((pattern) => matchesPattern(pattern, role, this.#work));
+    } catch (error) {
+      if (error instanceof WorkExceededError) return true;
+      throw error;
+    }
+  }
+}
+
+function lentBy({ policies }: DomainContent): Lent {
+  const resources = policies
+    .filter(({ active }) => active)
+    .flatMap(({ assertions }) => assertions)
+    .filter(({ effect, action }) => effect === 'ALLOW' && matchesPattern(foldAscii(action), 'assume_role'))
+    .map(({ resource }) => foldAscii(resource));
+  return { names: new Set(resources), patterns: [...new Set(resources.filter((resource) => /[*?]/.test(resource)))] };
 }

@@ -5,6 +5,7 @@ import {
   isSeq,
   LineCounter,
   type Node,
+  type Pair,
   parseDocument,
   visit,
   type YAMLMap,
@@ -28,16 +29,21 @@ type YamlResult =
   | { readonly kind: 'ok'; readonly source: YamlSource }
   | { readonly kind: 'bad'; readonly problems: readonly DocumentProblem[] };
 
-const maxCharacters = 8 * 1024 * 1024;
+export const maxCharacters = 8 * 1024 * 1024;
+export const tooLong = 'the file is larger than 8 MiB';
 
 /** Reads one YAML 1.2 document; syntax errors, repeated keys and several documents in one file are problems with their place. */
 export function parseYaml(file: string, text: string): YamlResult {
-  if (text.length > maxCharacters) return badAt(file, 1, 1, 'the file is larger than 8 MiB');
+  if (text.length > maxCharacters) return badAt(file, tooLong);
   const lines = new LineCounter();
   // Repeated keys are looked for below: the library compares each key with each other one.
   const options = { lineCounter: lines, stringKeys: true, prettyErrors: false, uniqueKeys: false };
   const document = parseDocument(text, options);
-  const faults = [...document.errors, ...document.warnings].map(({ pos, message }) => ({ offset: pos[0], message }));
+  const faults = [...document.errors, ...document.warnings].map(({ pos, code, message }) => ({
+    offset: pos[0],
+    // The library says that the stack was exhausted.
+    message: code === 'RESOURCE_EXHAUSTION' ? 'is nested too deeply' : message,
+  }));
   faults.push(...forbiddenKeys(document));
   if (faults.length > 0) {
     const problems = faults.slice(0, maxProblems).map(({ offset, message }) => {
@@ -50,18 +56,20 @@ export function parseYaml(file: string, text: string): YamlResult {
     return { kind: 'ok', source: yamlSource(file, document.contents, document.toJS(), lines) };
   } catch (error) {
     // Aliases are followed only now: one without its anchor, or so many that they are an attack.
-    if (error instanceof ReferenceError) return badAt(file, 1, 1, lowerFirst(error.message));
+    if (error instanceof ReferenceError) return badAt(file, lowerFirst(error.message));
     throw error;
   }
 }
 
-function badAt(file: string, line: number, column: number, message: string): YamlResult {
-  return { kind: 'bad', problems: [{ file, line, column, field: '', message }] };
+/** A problem with a file that has no parts to name. */
+export function badAt(file: string, message: string): Extract<YamlResult, { readonly kind: 'bad' }> {
+  return { kind: 'bad', problems: [{ file, line: 1, column: 1, field: '', message }] };
 }
 
 function yamlSource(file: string, root: Node | null, value: unknown, lines: LineCounter): YamlSource {
+  const pairs: KnownPairs = new Map();
   const problem = (path: FieldPath, message: string, at: 'key' | 'value' = 'value'): DocumentProblem => {
-    const { offset, depth } = find(root, path, at);
+    const { offset, depth } = find(root, path, at, pairs);
     const { line, col } = lines.linePos(offset);
     const field = formatPath(path.slice(0, depth));
     return { file, line: Math.max(line, 1), column: Math.max(col, 1), field, message };
@@ -97,13 +105,21 @@ export function formatPath(path: FieldPath): string {
   return text;
 }
 
+/** The entries of mappings by their keys, of those that were looked into: there may be ten thousand, and a problem with each. */
+type KnownPairs = Map<YAMLMap, ReadonlyMap<string, Pair>>;
+
 /** Goes as far along the path as the document does: a missing part is where it should have been. */
-function find(root: Node | null, path: FieldPath, at: 'key' | 'value'): { offset: number; depth: number } {
+function find(
+  root: Node | null,
+  path: FieldPath,
+  at: 'key' | 'value',
+  pairs: KnownPairs,
+): { offset: number; depth: number } {
   let node: unknown = root;
   let offset = root?.range?.[0] ?? 0;
   for (const [depth, part] of path.entries()) {
     if (!isMap(node) && !isSeq(node)) return { offset, depth };
-    const step = stepInto(node, part, at === 'key' && depth === path.length - 1);
+    const step = stepInto(node, part, at === 'key' && depth === path.length - 1, pairs);
     if (step === undefined) return { offset, depth: path.length };
     offset = step.offset ?? offset;
     node = step.node;
@@ -116,12 +132,20 @@ function stepInto(
   node: YAMLMap | YAMLSeq,
   part: PropertyKey,
   key: boolean,
+  pairs: KnownPairs,
 ): { readonly node: unknown; readonly offset: number | undefined } | undefined {
   if (isSeq(node)) return { node: node.items[Number(part)], offset: start(node.items[Number(part)]) };
-  const pair = node.items.find((item) => isScalar(item.key) && String(item.key.value) === String(part));
+  const entries = pairs.get(node) ?? pairsOf(node);
+  pairs.set(node, entries);
+  const pair = entries.get(String(part));
   if (pair === undefined) return undefined;
   const named = start(pair.key);
   return { node: pair.value, offset: isScalar(pair.value) && !key ? (start(pair.value) ?? named) : named };
+}
+
+function pairsOf({ items }: YAMLMap): ReadonlyMap<string, Pair> {
+  // No key is there twice.
+  return new Map(items.flatMap((item) => (isScalar(item.key) ? [[String(item.key.value), item] as const] : [])));
 }
 
 function start(node: unknown): number | undefined {
