@@ -59,7 +59,7 @@ interface IdentityParts extends DecideAgainDeps {
 interface OpenIdentity {
   readonly isRevoked: HttpServerDeps['isRevoked'];
   readonly isRevokedThumbprint: HttpServerDeps['isRevokedThumbprint'];
-  readonly revokedOf: LiveRevocations['ofIssuer'];
+  readonly revocations: LiveRevocations;
   readonly routes: HttpServerDeps['identity'];
   refresh(): Promise<void>;
   close(): Promise<void>;
@@ -88,7 +88,7 @@ export async function openIdentity(parts: IdentityParts): Promise<OpenIdentity> 
   return {
     isRevoked: revocations.has,
     isRevokedThumbprint: revocations.hasThumbprint,
-    revokedOf: revocations.ofIssuer,
+    revocations,
     routes,
     refresh: () => revocations.refresh(),
     close: async () => {

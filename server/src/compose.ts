@@ -115,7 +115,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     onRefused: refused.count,
     monotonic: deps.monotonic && { now: deps.monotonic },
     identity: identity.routes,
-    ssh: { ...ssh, revokedOf: identity.revokedOf },
+    ssh: { ...ssh, revocations: identity.revocations },
     cloud: cloud && { cache: cloud.cache, latest: () => live.at(store), certificates: store.certificates },
   });
   cleanup.defer(() => http.close());
@@ -280,7 +280,7 @@ function sshDeps(
   store: Store,
   decideAgain: DecideAgainDeps,
   clock: Clock,
-): Omit<HttpServerDeps['ssh'], 'revokedOf'> {
+): Omit<HttpServerDeps['ssh'], 'revocations'> {
   const { certificates, instances } = store;
   const issue = {
     ...decideAgain,

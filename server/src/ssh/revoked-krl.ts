@@ -12,13 +12,32 @@ interface RevokedKrlDeps {
   readonly clock: Clock;
   readonly pace?: Pace | undefined;
   /** What this process knows: after changes were lost that may be more than the store does. */
-  readonly revokedOf?: LiveRevocations['ofIssuer'];
+  readonly live?: KrlRevocations | undefined;
 }
 
-/** Gives the list of what is revoked: read and made once a second at most, and never before it is asked for. */
+export type KrlRevocations = Pick<LiveRevocations, 'ofIssuer' | 'sequence' | 'rereadAt'>;
+
+interface MadeKrl {
+  readonly krl: Buffer;
+  /** What it was made of. */
+  readonly state: string;
+  /** Seconds since the epoch: between these two it holds what one that is made anew would. */
+  readonly madeAt: number;
+  readonly until: number;
+}
+
+/**
+ * Gives the list of what is revoked: looked for once a second at most, and never before it is asked for. It is read and made again when
+ * something was revoked, and when an entry leaves it.
+ */
 export function createKrlPublisher(deps: RevokedKrlDeps): () => Promise<Buffer> {
   const takeTurn = signingTurns<Buffer>(deps.pace);
-  return () => takeTurn('krl', 'krl', () => revokedKrl(deps));
+  let made: MadeKrl | undefined;
+  return () =>
+    takeTurn('krl', 'krl', async () => {
+      made = await currentKrl(deps, made);
+      return made.krl;
+    });
 }
 
 /** Certificates stay in the list for so long after their end: the clocks of hosts may be behind. */
@@ -28,16 +47,26 @@ const keptSeconds = 86_400;
  * The list of what is revoked of these authorities and has not ended a day ago. Its version and its time are those of the last revocation:
  * they never fall, and every server gives out the same bytes, unless changes of the store were lost. Throws `StoreUnavailableError`: an old list is better than one that forgets.
  */
-async function revokedKrl(deps: RevokedKrlDeps): Promise<Buffer> {
+async function currentKrl(deps: RevokedKrlDeps, known: MadeKrl | undefined): Promise<MadeKrl> {
+  const { live } = deps;
+  const now = epochSeconds(deps.clock);
   const last = await deps.certificates.lastRevocation();
-  const rows = await deps.certificates.revocationsAfter(0, epochSeconds(deps.clock) - keptSeconds);
+  const state = JSON.stringify([last.sequence, last.at, live?.sequence, live?.rereadAt]);
+  if (known?.state === state && known.madeAt <= now && now <= known.until) return known;
+  const rows = await deps.certificates.revocationsAfter(0, now - keptSeconds);
+  const inStore = new Set(rows.map(({ serial }) => serial));
   const revoked: RevokedBy[] = [];
+  let until = Number.POSITIVE_INFINITY;
   for (const { publicKey } of deps.authorities) {
     const stored = rows.filter((row) => row.issuer === publicKey.fingerprint);
-    const all = [...stored, ...(deps.revokedOf?.(publicKey.fingerprint) ?? [])].map(({ serial }) => serial);
-    revoked.push({ authority: publicKey, serials: await numbersOf(all), keyIds: [] });
+    for (const { notAfter } of stored) until = Math.min(until, notAfter + keptSeconds);
+    const lost = live?.ofIssuer(publicKey.fingerprint).filter(({ serial }) => !inStore.has(serial)) ?? [];
+    for (const { notAfter } of lost) until = Math.min(until, notAfter);
+    const serials = await numbersOf([...stored, ...lost].map(({ serial }) => serial));
+    revoked.push({ authority: publicKey, serials, keyIds: [] });
   }
-  return buildKrl({ version: BigInt(last.sequence), generatedAt: last.at, comment: 'signet', revoked });
+  const krl = buildKrl({ version: BigInt(last.sequence), generatedAt: last.at, comment: 'signet', revoked });
+  return { krl, state, madeAt: now, until };
 }
 
 /** So many numbers take about a millisecond. */

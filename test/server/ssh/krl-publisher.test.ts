@@ -13,13 +13,16 @@ import { TestPace } from '../support/test-pace.ts';
 
 test('whoever asks within a second gets one list, read after the last of them asked', async (t) => {
   const pace = new TestPace();
-  let reads = 0;
+  let [looks, reads] = [0, 0];
   const current = createKrlPublisher({
     pace,
     clock: systemClock,
     authorities: [],
     certificates: {
-      lastRevocation: async () => ({ sequence: 0, at: 0 }),
+      lastRevocation: async () => {
+        looks += 1;
+        return { sequence: looks, at: 0 };
+      },
       revocationsAfter: async () => {
         reads += 1;
         return [];
@@ -29,10 +32,62 @@ test('whoever asks within a second gets one list, read after the last of them as
   await current();
   const asked = Array.from({ length: 100 }, () => current());
   await pace.advance(999);
-  t.is(reads, 1);
+  t.deepEqual([looks, reads], [1, 1]);
   await pace.advance(1);
   t.is(new Set(await Promise.all(asked)).size, 1);
-  t.is(reads, 2);
+  t.deepEqual([looks, reads], [2, 2]);
+});
+
+test('a list is made again when something was revoked, an entry leaves it or the clock is set back, and not before', async (t) => {
+  const clock = new FakeClock(1_800_000_000_000);
+  const authority = parseSshAuthority(createSshAuthorityKey(), 'a.pem');
+  const { fingerprint: issuer } = authority.publicKey;
+  const now = epochSeconds(clock);
+  const row = (serial: string, notAfter: number, of = issuer) => {
+    return { serial, issuer: of, sequence: 1, revokedAt: 1, notAfter, reason: 'superseded' as const };
+  };
+  const rows = [row('1', now + 100), row('2', now + 200), row('3', now + 1, 'another')];
+  const last = { sequence: 3, at: 1 };
+  const live = { sequence: 3, rereadAt: 0, ofIssuer: () => [row('1', now + 100), row('4', now + 150)] };
+  let [turns, reads] = [0, 0];
+  const current = createKrlPublisher({
+    clock,
+    authorities: [authority],
+    pace: { now: () => (turns += 1000), wait: async () => undefined },
+    live,
+    certificates: {
+      lastRevocation: async () => ({ ...last }),
+      revocationsAfter: async (_, notBefore) => {
+        reads += 1;
+        return rows.filter(({ notAfter }) => notAfter >= notBefore);
+      },
+    },
+  });
+  const isMade = async () => {
+    const before = reads;
+    await current();
+    return reads > before;
+  };
+  t.deepEqual([await isMade(), await isMade()], [true, false]);
+  clock.advance(150_000);
+  t.false(await isMade(), 'in the last second of what is lost in the store');
+  clock.advance(1000);
+  t.true(await isMade());
+  live.ofIssuer = () => [];
+  live.sequence += 1;
+  t.deepEqual([await isMade(), await isMade()], [true, false]);
+  live.rereadAt = 1;
+  t.deepEqual([await isMade(), await isMade()], [true, false]);
+  last.sequence += 1;
+  t.deepEqual([await isMade(), await isMade()], [true, false]);
+  last.at += 1;
+  t.deepEqual([await isMade(), await isMade()], [true, false]);
+  clock.advance((100 + 86_400 - 151) * 1000);
+  t.false(await isMade(), 'in the last second of the first entry');
+  clock.advance(1000);
+  t.deepEqual([await isMade(), await isMade()], [true, false]);
+  clock.advance(-1000);
+  t.deepEqual([await isMade(), await isMade()], [true, false]);
 });
 
 test('others have their turn while a long list is made', async (t) => {

@@ -5,9 +5,8 @@ import type { InstanceStore } from '../../model/instance-store.ts';
 import type { Store } from '../../model/store.ts';
 import { type IssueSshDeps, issueHostCertificate, issueUserCertificate } from '../../ssh/issue-ssh.ts';
 import { parseSshRevocation, revokeSsh } from '../../ssh/revoke-ssh.ts';
-import { createKrlPublisher } from '../../ssh/revoked-krl.ts';
+import { createKrlPublisher, type KrlRevocations } from '../../ssh/revoked-krl.ts';
 import { parseSshCertRequest } from '../../ssh/ssh-csr.ts';
-import type { LiveRevocations } from '../../x509/live-revocations.ts';
 import type { NamingRules } from '../../x509/naming.ts';
 import { bodyJson } from '../body.ts';
 import { callerHas, entityMarkOf } from '../cached-answer.ts';
@@ -22,7 +21,7 @@ export interface SshRouteDeps {
   readonly naming: NamingRules;
   /** How long a cache may keep the list of what is revoked. */
   readonly krlMaxAgeSeconds: number;
-  readonly revokedOf: LiveRevocations['ofIssuer'];
+  readonly revocations: KrlRevocations;
 }
 
 /**
@@ -71,10 +70,10 @@ export function sshRevocationsRoute({
   issue,
   certificates,
   krlMaxAgeSeconds,
-  revokedOf,
+  revocations: live,
 }: SshRouteDeps): RouterMiddleware<RequestState> {
   const authorities = [issue.authorities.host, issue.authorities.user].filter((one) => one !== undefined);
-  const current = createKrlPublisher({ certificates, authorities, clock: issue.clock, revokedOf });
+  const current = createKrlPublisher({ certificates, authorities, clock: issue.clock, live });
   return async (ctx) => {
     requirePrincipal(ctx);
     const krl = await current();
