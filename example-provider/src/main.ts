@@ -45,9 +45,18 @@ function announce(url: string, config: ProviderConfig, options: Options): void {
 }
 
 // A reader that stops early, as in `… | head -n 1`, is not a failure of ours.
+let isStdoutLost = false;
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') process.exitCode = 1;
+    if (error.code === 'EPIPE') return;
+    // Once, also where each write fails.
+    if (stream === process.stdout && !isStdoutLost) {
+      isStdoutLost = true;
+      process.stderr.write(
+        `signet-example-provider: standard output cannot be written (${error.code ?? error.message})\n`,
+      );
+    }
+    process.exitCode = 1;
   });
 }
 

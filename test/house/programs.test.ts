@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parse } from 'acorn';
@@ -10,7 +10,7 @@ import { repository } from '#support/dev-world';
 import { findOldNode } from '#support/old-node';
 import { runProgram } from '#support/run-program';
 
-/* What every program does before its own work: it says that Node is too old, and it bears a reader that stops early. */
+/* What every program does before its own work: it says that Node is too old, it bears a reader that stops early, and tells of a full disk. */
 
 const programs = {
   signet: 'server/bin/signet.js',
@@ -49,5 +49,16 @@ for (const [name, file] of Object.entries(programs)) {
     const [errors, [status]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
     t.is(errors, '');
     t.is(status, 0);
+  });
+
+  test(`${name}: a full disk under its output is told`, async (t) => {
+    if (!existsSync('/dev/full')) return t.pass();
+    const full = openSync('/dev/full', 'w');
+    t.teardown(() => closeSync(full));
+    const child = spawn(process.execPath, [join(repository, file), '--help'], { stdio: ['ignore', full, 'pipe'] });
+    const errors: Promise<string> = child.stderr === null ? Promise.resolve('') : text(child.stderr);
+    const [status] = await once(child, 'exit');
+    t.is(await errors, `${name}: standard output cannot be written (ENOSPC)\n`);
+    t.not(status, 0);
   });
 }

@@ -8,9 +8,16 @@ const ending = new AbortController();
 const wakeUps = new EventTarget();
 
 // A reader that stops early, as in `signet-updater status | head -n 1`, is not a failure of ours.
+let isStdoutLost = false;
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') process.exitCode = exitStatus.storage;
+    if (error.code === 'EPIPE') return;
+    // Once, also where each write fails.
+    if (stream === process.stdout && !isStdoutLost) {
+      isStdoutLost = true;
+      process.stderr.write(`signet-updater: standard output cannot be written (${error.code ?? error.message})\n`);
+    }
+    process.exitCode = exitStatus.storage;
   });
 }
 

@@ -33,7 +33,12 @@ export function outputFolder(name: string): string {
  * what it leads to, and the new file has no owner and mode of the old one. Throws `ConflictError` when it exists.
  */
 export async function writeOutput(file: string, text: string, { force, mode = 0o600 }: OutputOptions): Promise<void> {
-  if (force) return await replaceFile(file, text, { mode });
-  refuseExisting(file);
-  await createFile(file, text, { mode });
+  if (!force) refuseExisting(file);
+  try {
+    await (force ? replaceFile : createFile)(file, text, { mode });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error;
+    // What a full disk says names no file.
+    throw new Error(`\`${file}\` cannot be written (${String(error.code)})`, { cause: error });
+  }
 }

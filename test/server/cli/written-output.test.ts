@@ -34,6 +34,17 @@ test('what a command writes is for its owner, and is not written over without be
   t.deepEqual(readdirSync(folder), ['out']);
 });
 
+test('a file that cannot be written is named', async (t) => {
+  const folder = temporaryFolder(t);
+  const missing = join(folder, 'missing', 'out');
+  for (const force of [false, true]) {
+    await t.throwsAsync(writeOutput(missing, 'one', { force }), {
+      message: `\`${missing}\` cannot be written (ENOENT)`,
+    });
+  }
+  await t.throwsAsync(writeOutput(folder, 'one', { force: true }), { message: /^`.*` cannot be written \(E\w+\)$/ });
+});
+
 test('no link is followed, also one that leads nowhere', async (t) => {
   const folder = temporaryFolder(t);
   const [file, target, nowhere] = [join(folder, 'out'), join(folder, 'target'), join(folder, 'nowhere')];

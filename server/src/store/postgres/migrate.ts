@@ -55,7 +55,8 @@ async function runStepsOnce(db: Kysely<Schema>, options: MigrateOptions): Promis
       // The wait for a lock was too long, or would never have ended: an index that another server makes may wait for this one.
       if (sqlStateOf(error) !== '55P03' && !isWorthRepeating(error)) throw error;
       if (waits === lockAttempts) {
-        throw new StoreUnavailableError(`another server migrates the store \`${options.place}\``, { cause: error });
+        const text = `store \`${options.place}\` is still being brought up to date by another server: start this one again when that has ended`;
+        throw new StoreUnavailableError(text, { cause: error });
       }
       await sleep(Math.random() * 100);
     }
