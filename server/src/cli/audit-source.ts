@@ -60,16 +60,20 @@ export function serverSource(options: ConnectionOptions): AuditSource {
 const pageSize = 100;
 
 /** The newest records that fit the filter, at most `limit` of them. */
-export async function newestRecords(source: AuditSource, filter: AuditFilter, limit: number): Promise<ShownRecord[]> {
-  const records: ShownRecord[] = [];
+export async function* newestRecords(
+  source: AuditSource,
+  filter: AuditFilter,
+  limit: number,
+): AsyncGenerator<ShownRecord> {
   let cursor: string | undefined;
+  let left = limit;
   do {
-    const wanted = Math.min(limit - records.length, pageSize);
+    const wanted = Math.min(left, pageSize);
     const page = await source.page({ ...filter, limit: wanted, ...(cursor !== undefined && { cursor }) });
-    records.push(...page.items);
+    yield* page.items;
+    left -= page.items.length;
     cursor = page.next;
-  } while (cursor !== undefined && records.length < limit);
-  return records;
+  } while (cursor !== undefined && left > 0);
 }
 
 /** What follows the record `after`, the oldest first, as far as there is something. */

@@ -17,7 +17,7 @@ import {
   storeSource,
 } from './audit-source.ts';
 import { type ConnectionOptions, connectionOptions } from './connection.ts';
-import { action, CommandFailedError, configPathOf, print, UsageError } from './run.ts';
+import { action, CommandFailedError, configPathOf, print, printList, UsageError } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
 
 interface ReadOptions extends ConnectionOptions {
@@ -86,8 +86,10 @@ async function list(options: ListOptions, command: Command): Promise<void> {
   const filter = filterOf(options);
   await withSource(options, command, async (source) => {
     if (options.follow === true) return await followList(source, filter, limit, options.json === true);
-    const records = await newestRecords(source, filter, limit);
-    print(options.json === true ? records : records.map(brief), options.json);
+    const records = newestRecords(source, filter, limit);
+    // One after the other: together they may be more than a string, or the memory, can hold.
+    if (options.json === true) await printList(records);
+    else print(await Array.fromAsync(records, brief), false);
   });
 }
 
@@ -96,7 +98,8 @@ async function followList(source: AuditSource, filter: AuditFilter, limit: numbe
   const tell = (record: ShownRecord) => print(json ? record : lineOf(record), json);
   // Before the list: what comes meanwhile is told below it.
   const last = await newestId(source, filter);
-  for (const record of (await newestRecords(source, filter, limit)).reverse()) if (record.id <= last) tell(record);
+  const records = await Array.fromAsync(newestRecords(source, filter, limit), json ? (record) => record : brief);
+  for (const record of records.reverse()) if (record.id <= last) tell(record);
   await follow({ source, filter, after: last, signal: stop.signal, tell });
 }
 
@@ -143,8 +146,8 @@ function readState(file: string): number {
 
 /** The id of the newest record that is not left out by its domain or subject; 0 when there is none. */
 async function newestId(source: AuditSource, filter: AuditFilter): Promise<number> {
-  const [newest] = await newestRecords(source, scopeOf(filter), 1);
-  return newest?.id ?? 0;
+  for await (const { id } of newestRecords(source, scopeOf(filter), 1)) return id;
+  return 0;
 }
 
 /** What an index has: asked for by itself it tells how far the log has come. */
@@ -185,7 +188,7 @@ async function follow({ source, filter, after, signal, tell, note }: Following):
   }
 }
 
-function brief({ before: _, after: __, ...record }: ShownRecord): Record<string, unknown> {
+function brief({ before: _, after: __, ...record }: ShownRecord): ShownRecord {
   return record;
 }
 

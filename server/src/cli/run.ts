@@ -120,6 +120,16 @@ export function print(value: unknown, json: boolean | undefined): void {
   process.stdout.write(`${json === true ? escapeControls(JSON.stringify(value)) : asText(value)}\n`);
 }
 
+/** Prints a list as `print` does as JSON, without ever having all of it. */
+export async function printList(items: AsyncIterable<unknown>): Promise<void> {
+  let separator = '[';
+  for await (const item of items) {
+    process.stdout.write(`${separator}${escapeControls(JSON.stringify(item))}`);
+    separator = ',';
+  }
+  process.stdout.write(separator === '[' ? '[]\n' : ']\n');
+}
+
 function asText(value: unknown): string {
   if (Array.isArray(value)) return value.every(isRecord) ? table(value) : value.map(cell).join('\n');
   if (isRecord(value)) return columns(Object.entries(value).map(([key, each]) => [escapeControls(key), cell(each)]));

@@ -21,7 +21,7 @@ interface MadeKrl {
   readonly krl: Buffer;
   /** What it was made of. */
   readonly state: string;
-  /** Seconds since the epoch: between these two it holds what one that is made anew would. */
+  /** Seconds since the epoch: between these two it holds what a list that is made then would. */
   readonly madeAt: number;
   readonly until: number;
 }

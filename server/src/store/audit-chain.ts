@@ -3,6 +3,7 @@ import type { Kysely, Selectable } from 'kysely';
 import type { AuditVerdict, StoreState } from '../model/store.ts';
 import { quotedPieces } from '../steps/json-steps.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
+import { fitting, lengthOfSides } from './audit-lengths.ts';
 import type { AuditTable, Schema } from './database-schema.ts';
 
 type UnchainedAudit = Omit<Selectable<AuditTable>, 'hash'>;
@@ -46,24 +47,27 @@ export function* auditHashInSteps(previous: string, row: UnchainedAudit): Steps<
 
 const recordsARead = 1000;
 
+/** Every record, the oldest first. */
+async function* recordsInOrder(db: Kysely<Schema>): AsyncGenerator<Selectable<AuditTable>> {
+  for (let last = 0; ; ) {
+    const following = db.selectFrom('audit').where('id', '>', last).orderBy('id');
+    const looked = await following.select(['id', lengthOfSides]).limit(recordsARead).execute();
+    const fit = fitting(looked.map(({ length }) => length));
+    if (fit === 0) return;
+    const rows = await following.selectAll().limit(fit).execute();
+    yield* rows;
+    last = rows.at(-1)?.id ?? last;
+  }
+}
+
 /** Recomputes every hash. With `known`, a head noted earlier, also that the chain still passes through it. */
 export async function verifyAuditChain(db: Kysely<Schema>, known?: string): Promise<AuditVerdict> {
-  let [head, last, records] = ['', 0, 0];
+  let [head, records] = ['', 0];
   let isKnown = known === undefined;
-  for (;;) {
-    const rows = await db
-      .selectFrom('audit')
-      .selectAll()
-      .where('id', '>', last)
-      .orderBy('id')
-      .limit(recordsARead)
-      .execute();
-    for (const row of rows) {
-      if (row.hash !== auditHash(head, row)) return { records, head, fault: `record ${row.id} was changed` };
-      [head, last, records] = [row.hash, row.id, records + 1];
-      isKnown ||= head === known;
-    }
-    if (rows.length < recordsARead) break;
+  for await (const row of recordsInOrder(db)) {
+    if (row.hash !== auditHash(head, row)) return { records, head, fault: `record ${row.id} was changed` };
+    [head, records] = [row.hash, records + 1];
+    isKnown ||= head === known;
   }
   const meta = await db.selectFrom('meta').select('audit_head').where('id', '=', 1).executeTakeFirstOrThrow();
   if (meta.audit_head !== head) return { records, head, fault: 'records at the end are missing' };

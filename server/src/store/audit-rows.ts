@@ -3,6 +3,7 @@ import { type Kysely, type Selectable, sql } from 'kysely';
 import type { AuditAction, AuditRecord } from '../model/records.ts';
 import type { AuditPage, AuditQuery, ObjectKey } from '../model/store.ts';
 import { auditHashInSteps } from './audit-chain.ts';
+import { fitting, lengthOfSides } from './audit-lengths.ts';
 import { insertAuditObjects } from './audit-objects.ts';
 import type { AuditTable, Schema } from './database-schema.ts';
 import { chunks, optional, orNull } from './row-values.ts';
@@ -91,22 +92,7 @@ function isBehind({ after, since, until }: AuditQuery, rows: readonly LookedAt[]
   return until !== undefined && rows.every(({ at }) => at >= until);
 }
 
-/** A page of the log has at most so many characters of what was before and after, or one record. */
-const maxPageCharacters = 1_000_000;
 const recordsAStatement = 100;
-
-/** In bytes, which are told without reading them: the characters of a page of large records are gigabytes. */
-const lengthOfSides = sql<number>`coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0)`.as('length');
-
-/** How many of the first ones fit on one page. */
-function fitting(lengths: readonly number[]): number {
-  let sum = 0;
-  const past = lengths.findIndex((length, index) => {
-    sum += length;
-    return index > 0 && sum > maxPageCharacters;
-  });
-  return past < 0 ? lengths.length : past;
-}
 
 function selectRecords(db: Kysely<Schema>, query: AuditQuery) {
   let select = db

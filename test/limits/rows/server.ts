@@ -617,7 +617,7 @@ export const serverRows: readonly Row[] = [
     'pages grow up to 2,000 rows, and no row comes twice',
   ),
   elsewhere(
-    'server/src/store/audit-rows.ts',
+    'server/src/store/audit-lengths.ts',
     'maxPageCharacters',
     'server/store/audit-pages.test.ts',
     'a page of the audit log is bounded by what its records hold, and has one record at the least',

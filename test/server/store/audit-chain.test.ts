@@ -7,6 +7,7 @@ import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { plainRecord } from '#support/plain-domains';
+import { runProgram } from '#support/run-program';
 import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
@@ -128,4 +129,37 @@ test('the hash of a record is that of its JSON, however long it is', (t) => {
       .digest('hex');
     t.is(auditHash('ab', record), expected);
   }
+});
+
+test('records of many megabytes are verified in the memory of a few of them', async (t) => {
+  const file = join(temporaryFolder(t), 'signet.db');
+  await (await openSqliteStore(file)).close();
+  const database = new Database(file);
+  const row = { id: 0, at: 0, actor: 'a', certificate_serial: null, request_id: null, reason: null, version: null };
+  const record = {
+    ...row,
+    action: 'change',
+    subject: 'd',
+    counter: 0,
+    before: null,
+    after: 'x'.repeat(8_000_000),
+  } as const;
+  const columns = [...Object.keys(record), 'hash'];
+  const insert = database.prepare(`insert into audit (${columns}) values (${columns.map((name) => `:${name}`)})`);
+  let hash = '';
+  for (let id = 1; id <= 30; id += 1) {
+    hash = auditHash(hash, { ...record, id });
+    insert.run({ ...record, id, hash });
+  }
+  database.prepare('update meta set audit_head = ?').run(hash);
+  database.close();
+  const opener = JSON.stringify(import.meta.resolve('@signet/server/store/sqlite/open-sqlite'));
+  const script = `import { openSqliteStore } from ${opener};
+    const store = await openSqliteStore(process.argv[1], { readonly: true, witness: 'ignored' });
+    console.log(JSON.stringify(await store.verifyAudit()));
+    await store.close();`;
+  const options = ['--conditions=@signet/source', '--max-old-space-size=128', '--input-type=module', '--eval', script];
+  const { stdout, stderr } = await runProgram(process.execPath, [...options, '--', file]);
+  t.is(stderr, '');
+  t.deepEqual(JSON.parse(stdout), { records: 30, head: hash });
 });

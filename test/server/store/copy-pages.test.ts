@@ -23,8 +23,8 @@ function records(count: number, characters: number): Row[] {
 
 for (const [what, count, characters, sizes] of [
   ['pages grow up to 2,000 rows, and no row comes twice', 7101, 1, [100, 200, 400, 800, 1600, 2000, 2000, 1]],
-  // The first page says that they are large.
-  ['pages of large rows shrink', 151, 50_000, [100, 25, 26]],
+  ['pages of large rows shrink', 151, 50_000, [80, 25, 46]],
+  ['pages hold no more of large rows than fits', 11, 1_500_000, [2, 2, 2, 2, 2, 1]],
 ] as const) {
   test(what, async (t) => {
     const target = await openSqliteTarget(join(temporaryFolder(t), 'signet.db'));
@@ -47,3 +47,14 @@ for (const [what, count, characters, sizes] of [
     await target.close();
   });
 }
+
+test('small rows before large ones do not make a page of these', async (t) => {
+  const target = await openSqliteTarget(join(temporaryFolder(t), 'signet.db'));
+  const audit = (await tableShapes()).find(({ name }) => name === 'audit');
+  if (audit === undefined) return t.fail();
+  const large = records(303, 3_000_000).slice(300);
+  await target.change((db) => insertRows(db, audit, [...records(300, 1), ...large]));
+  const pages = await target.snapshot((db) => Array.fromAsync(readPages(db, audit), (page) => page.length));
+  t.deepEqual(pages, [100, 200, 1, 1, 1]);
+  await target.close();
+});

@@ -1,6 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { StoreRefusedError } from '../../errors.ts';
+import { fitting, lengthOfSides } from '../audit-lengths.ts';
 import type { Schema } from '../database-schema.ts';
 import type { Row, TableShape, Value } from './table-shape.ts';
 
@@ -21,14 +22,28 @@ const numberValue = z.int().nullable();
 export async function* readPages(db: Kysely<Schema>, table: TableShape, after?: Key): AsyncGenerator<readonly Row[]> {
   let limit = firstPageRows;
   for (let last = after; ; ) {
-    const rows = (await pageOf(table, last, limit).execute(db)).rows.map((row) => checked(table, row));
+    const most = table.name === 'audit' ? await recordsThatFit(db, last, limit) : limit;
+    const rows = (await pageOf(table, last, most).execute(db)).rows.map((row) => checked(table, row));
     const end = rows.at(-1);
     if (end === undefined) return;
     yield rows;
-    if (rows.length < limit) return;
+    if (rows.length < most) return;
     last = keyOf(table, end);
     limit = charactersIn(rows) > largePageCharacters ? Math.max(1, limit >> 2) : Math.min(maxPageRows, limit * 2);
   }
+}
+
+/** The one table whose rows may have megabytes, a hundred small ones before them: their lengths are looked at first. */
+async function recordsThatFit(db: Kysely<Schema>, after: Key | undefined, limit: number): Promise<number> {
+  const records = db
+    .selectFrom('audit')
+    .select(lengthOfSides)
+    .where('id', '>', Number(after?.[0] ?? 0));
+  const looked = await records.orderBy('id').limit(limit).execute();
+  return fitting(
+    looked.map(({ length }) => length),
+    largePageCharacters,
+  );
 }
 
 export function keyOf({ key }: TableShape, row: Row): Key {
