@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { digestOfStore, sealTable } from './digest.ts';
+import { digestOfStore, earlierDigestOfStore, sealTable } from './digest.ts';
 
 const sealRow = z.object({ digest: z.string(), key_id: z.string(), mac: z.string() });
 
@@ -27,20 +27,29 @@ export function sealBackup(database: Database.Database, key: Buffer): string {
   return digest;
 }
 
-/** Compares the seal with the digest of what is there now. */
-export function sealStateOf(database: Database.Database, digest: string, key: Buffer | undefined): SealState {
-  if (!hasSeal(database)) return 'none';
-  const row = sealRow.safeParse(database.prepare(`select * from ${sealTable}`).get());
-  if (!row.success) return 'none';
-  if (row.data.digest !== digest) return 'broken';
-  if (key === undefined || row.data.key_id !== keyIdOf(key)) return 'other-key';
-  const mac = Buffer.from(row.data.mac, 'hex');
-  const expected = macOf(key, digest);
-  return mac.length === expected.length && timingSafeEqual(mac, expected) ? 'valid' : 'broken';
+/** Compares the seal with the digest of what is there now, which is told in the form that the seal has where the two fit. */
+export function readSeal(
+  database: Database.Database,
+  key: Buffer | undefined,
+): { readonly state: SealState; readonly digest: string } {
+  const now = digestOfStore(database);
+  const row = hasSeal(database) ? sealRow.safeParse(database.prepare(`select * from ${sealTable}`).get()) : undefined;
+  if (row?.success !== true) return { state: 'none', digest: now };
+  const { digest, key_id, mac } = row.data;
+  if (digest !== now && digest !== earlierDigestOfStore(database)) return { state: 'broken', digest: now };
+  if (key === undefined || key_id !== keyIdOf(key)) return { state: 'other-key', digest };
+  const [given, expected] = [Buffer.from(mac, 'hex'), macOf(key, digest)];
+  const isWhole = given.length === expected.length && timingSafeEqual(given, expected);
+  return { state: isWhole ? 'valid' : 'broken', digest };
+}
+
+/** Whether this is the digest of what is there now, in either form. */
+export function hasDigest(database: Database.Database, digest: string): boolean {
+  return isSame(digest, digestOfStore(database)) || isSame(digest, earlierDigestOfStore(database));
 }
 
 /** Compares two digests in a time that tells nothing of them. */
-export function isSameDigest(one: string, other: string): boolean {
+function isSame(one: string, other: string): boolean {
   const [a, b] = [Buffer.from(one.toLowerCase()), Buffer.from(other)];
   return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -6,9 +6,8 @@ import { registeredKey } from '../../registered-key.ts';
 import { SnapshotBuilder } from '../../snapshot/compile-snapshot.ts';
 import { runAtOnce } from '../../steps/steps.ts';
 import { withoutDnsNames } from '../../x509/naming.ts';
-import { type SealState, sealStateOf } from './backup-seal.ts';
+import { readSeal, type SealState } from './backup-seal.ts';
 import { openForReading } from './connect.ts';
-import { digestOfStore } from './digest.ts';
 import { checkStoreFile } from './file-checks.ts';
 import { findLoss, type Loss } from './in-step.ts';
 import { checkSchema, type KnownSchemas, knownSchemas } from './known-schema.ts';
@@ -153,9 +152,8 @@ function checkFile(file: string, schemas: KnownSchemas, sealKey: Buffer | undefi
     database.pragma('busy_timeout = 5000');
     checkSchema(database, file, schemas);
     const pages = messages.parse(database.pragma('integrity_check')).map((row) => row.integrity_check);
-    const digest = digestOfStore(database);
     const references = z.array(z.unknown()).parse(database.pragma('foreign_key_check'));
-    const seal = sealStateOf(database, digest, sealKey);
+    const { state: seal, digest } = readSeal(database, sealKey);
     return {
       faults: [
         ...pages.filter((message) => message !== 'ok'),

@@ -6,9 +6,8 @@ import { z } from 'zod';
 import { StoreRefusedError, StoreUnavailableError } from '../../errors.ts';
 import type { ChangeContext } from '../../model/records.ts';
 import { refuseOtherSteps } from '../known-steps.ts';
-import { isSameDigest, sealStateOf } from './backup-seal.ts';
+import { hasDigest, readSeal } from './backup-seal.ts';
 import { carryOver, type KeptRows } from './carry-over.ts';
-import { digestOfStore } from './digest.ts';
 import { nothing, readPosition, whatIsLost } from './in-step.ts';
 import { appliedSteps, checkSchema, hasTablesOf, type KnownSchemas, knownSchemas } from './known-schema.ts';
 import { prepareWhenFree } from './open-sqlite.ts';
@@ -106,22 +105,20 @@ function checkCopy(fresh: string, backup: string, proof: BackupProof, schemas: K
     if (database.pragma('integrity_check(1)', { simple: true }) !== 'ok') {
       throw new StoreRefusedError('corrupt', `backup \`${backup}\` is corrupt`);
     }
-    const digest = digestOfStore(database);
-    checkProof(database, digest, backup, proof);
-    return digest;
+    return checkProof(database, backup, proof);
   } finally {
     database.close();
   }
 }
 
 /** Anybody who can write the file can also write a digest into it, so that alone proves nothing. */
-function checkProof(database: Database.Database, digest: string, backup: string, proof: BackupProof): void {
+function checkProof(database: Database.Database, backup: string, proof: BackupProof): string {
+  const { state: seal, digest } = readSeal(database, 'sealKey' in proof ? proof.sealKey : undefined);
   if ('digest' in proof) {
-    if (isSameDigest(proof.digest, digest)) return;
+    if (hasDigest(database, proof.digest)) return digest;
     throw new StoreRefusedError('seal', `backup \`${backup}\` has another digest: \`${digest}\``);
   }
-  const seal = sealStateOf(database, digest, proof.sealKey);
-  if (seal === 'valid') return;
+  if (seal === 'valid') return digest;
   if (seal === 'broken') {
     throw new StoreRefusedError('corrupt', `backup \`${backup}\` was changed after it was made`);
   }
