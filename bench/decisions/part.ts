@@ -1,5 +1,7 @@
 import type { PartContext, PartReport } from '../measure/figure.ts';
+import { callgrindCounter } from '../measure/instructions.ts';
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
+import { countDecisions } from './count-plans.ts';
 import { type EngineName, handCoded } from './engines/index.ts';
 import { decisionFigures } from './figures.ts';
 import { type Effort, measurePlan, type PlanResult } from './measure-plan.ts';
@@ -11,7 +13,7 @@ const byHand: readonly EngineName[] = ['ours', ...handCoded.bare, ...handCoded.o
 const all: readonly EngineName[] = [...byHand, 'CASL', 'casbin', 'Cedar'];
 
 /** Decisions a second of processor time, ours against hand-coded look-ups and three engines. */
-export async function decisionsPart({ quick }: PartContext): Promise<PartReport> {
+export async function decisionsPart({ folder, quick }: PartContext): Promise<PartReport> {
   const effort: Effort = quick
     ? { rounds: 5, cpuMs: 20, peerLimitMs: 20_000, batches: 500 }
     : { rounds: 5, cpuMs: 100, peerLimitMs: 60_000, batches: 10_000 };
@@ -21,7 +23,9 @@ export async function decisionsPart({ quick }: PartContext): Promise<PartReport>
     results.push(...(await measurePlan(plan, quick ? byHand : all, effort)));
   }
   const figures = decisionFigures(results);
-  const tokens = await tokenDecisions(quick);
+  const counter = quick ? undefined : callgrindCounter(folder);
+  const counted = counter && (await countDecisions(counter));
+  const tokens = await tokenDecisions(quick, counter);
   const rows = figures.map(({ title, value, aim }) => [
     title,
     formatSpread(value),
@@ -31,9 +35,13 @@ export async function decisionsPart({ quick }: PartContext): Promise<PartReport>
     '## Decisions',
     markdownTable(['figure', 'ratio', 'aim'], rows),
     decisionTables(results),
+    ...(counted === undefined ? [] : [counted.markdown]),
     tokens.markdown,
   ];
-  return { markdown: blocks.join('\n\n'), figures: [...figures, ...tokens.figures] };
+  return {
+    markdown: blocks.join('\n\n'),
+    figures: [...figures, ...(counted?.figures ?? []), ...tokens.figures],
+  };
 }
 
 function plansOf(quick: boolean): readonly WorkloadPlan[] {

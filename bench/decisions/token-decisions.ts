@@ -1,16 +1,16 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import type { Figure, PartReport } from '../measure/figure.ts';
+import type { InstructionCounter } from '../measure/instructions.ts';
+import { oneAnswer } from '../measure/one-answer.ts';
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
-import { ratioOf, spreadOf } from '../measure/statistics.ts';
+import { ratioOf, ratioToMedian, spreadOf } from '../measure/statistics.ts';
 import type { TokenCosts, TokenOrder } from './token-worker.ts';
 
-const script = fileURLToPath(new URL('./token-worker.ts', import.meta.url));
+const script = new URL('./token-worker.ts', import.meta.url);
 
 /** The whole of `engine.decide` with tokens that are bound to a certificate, beside what it may cost at most. */
-export async function tokenDecisions(quick: boolean): Promise<PartReport> {
+export async function tokenDecisions(quick: boolean, counter: InstructionCounter | undefined): Promise<PartReport> {
   const costs = await measured(quick ? { rounds: 15, cpuMs: 30 } : { rounds: 51, cpuMs: 60 });
+  const counts = counter && (await measured({ rounds: 3, cpuMs: 0, countIn: counter.folder }, counter.wrapper));
   const figures: readonly Figure[] = [
     {
       id: 'decisions/decide/uncached',
@@ -38,6 +38,7 @@ export async function tokenDecisions(quick: boolean): Promise<PartReport> {
       unit: '',
       value: ratioOf(costs.cached, costs.roles),
     },
+    ...(counts === undefined ? [] : countedFigures(counts)),
   ];
   const rows = figures.map(({ title, value, aim }) => [
     title,
@@ -46,7 +47,7 @@ export async function tokenDecisions(quick: boolean): Promise<PartReport> {
   ]);
   const markdown = [
     '### A whole `decide` with a token bound to a certificate (10,000 assertions)',
-    markdownTable(['processor time', 'ratio', 'aim'], rows),
+    markdownTable(['processor time, where nothing else is said', 'ratio', 'aim'], rows),
     markdownTable(
       ['call', 'microseconds of processor time'],
       Object.entries(costs).map(([call, values]) => [call, formatSpread(spreadOf(values))]),
@@ -55,13 +56,27 @@ export async function tokenDecisions(quick: boolean): Promise<PartReport> {
   return { markdown, figures };
 }
 
-async function measured(order: TokenOrder): Promise<TokenCosts> {
-  const child = fork(script, [], { execArgv: ['--conditions=@signet/source'] });
-  child.send(order);
-  const [message] = await Promise.race([once(child, 'message'), once(child, 'exit')]);
-  if (!isCosts(message)) throw new Error('the measurement of `decide` ended early');
-  child.disconnect();
-  return message;
+function countedFigures(counts: TokenCosts): readonly Figure[] {
+  return [
+    {
+      id: 'decisions/decide/uncached/instructions',
+      title: 'decide with a token that was not seen before ÷ one crypto.verify, instructions',
+      unit: '',
+      value: ratioToMedian(counts.uncached, counts.verify),
+    },
+    {
+      id: 'decisions/decide/fresh-header/instructions',
+      title: 'decide with a token that is known, from a header ÷ look-ups written by hand, instructions',
+      unit: '',
+      value: ratioToMedian(counts['fresh header'], counts['by hand']),
+    },
+  ];
+}
+
+async function measured(order: TokenOrder, wrapper: readonly string[] = []): Promise<TokenCosts> {
+  const costs = await oneAnswer(script, order, { wrapper });
+  if (!isCosts(costs)) throw new Error('the measurement of `decide` ended early');
+  return costs;
 }
 
 function isCosts(value: unknown): value is TokenCosts {

@@ -1,5 +1,6 @@
 /** `engine.decide` with tokens of one holder, each kind of call beside what it may cost at most. */
 import type { PolicyEngine } from '@signet/policy-engine';
+import { ownInstructions } from '../measure/instructions.ts';
 import { type DecideByHand, prepareByHand } from './token-by-hand.ts';
 import { createTokenFixture, type SignedToken, type TokenFixture } from './token-fixture.ts';
 import { domain } from './workload.ts';
@@ -7,13 +8,16 @@ import { domain } from './workload.ts';
 export interface TokenOrder {
   readonly rounds: number;
   readonly cpuMs: number;
+  /** Where instructions are counted instead, of the calls that have an aim: the folder of the counter. */
+  readonly countIn?: string;
 }
 
-/** Microseconds of processor time a call, round by round. */
+/** Microseconds of processor time a call, or instructions, round by round. */
 export type TokenCosts = Readonly<Record<TokenCall, readonly number[]>>;
 
 const tokenCalls = ['cached', 'fresh header', 'by hand', 'roles', 'uncached', 'verify', 'verify at best'] as const;
 type TokenCall = (typeof tokenCalls)[number];
+const countedCalls: readonly TokenCall[] = ['fresh header', 'by hand', 'uncached', 'verify'];
 const slowCalls: ReadonlySet<TokenCall> = new Set(['uncached', 'verify', 'verify at best']);
 
 /** Milliseconds of processor time after which a call runs as it does in a service that has run for a while. */
@@ -85,11 +89,23 @@ async function costOf(run: Run, step: number, cpuMs: number): Promise<number> {
   }
 }
 
-async function measure({ rounds, cpuMs }: TokenOrder): Promise<TokenCosts> {
+/** Instructions of a call, round by round, after as many as it takes until it is compiled. */
+async function countsOf(run: Run, calls: number, countIn: string): Promise<number[]> {
+  await run(2 * calls);
+  const counts: number[] = [];
+  for (let round = 0; round < 3; round++) counts.push((await ownInstructions(countIn, () => run(calls))) / calls);
+  return counts;
+}
+
+async function measure({ rounds, cpuMs, countIn }: TokenOrder): Promise<TokenCosts> {
   const fixture = createTokenFixture(tokenCount);
   const runs = runsOf(fixture, await prepareByHand(fixture));
   const stepOf = (call: TokenCall): number => (slowCalls.has(call) ? 64 : 2048);
   const costs = Object.fromEntries(tokenCalls.map((call) => [call, [] as number[]])) as Record<TokenCall, number[]>;
+  if (countIn !== undefined) {
+    for (const call of countedCalls) costs[call].push(...(await countsOf(runs[call], 16 * stepOf(call), countIn)));
+    return costs;
+  }
   for (const call of tokenCalls) await costOf(runs[call], stepOf(call), warmUpMs);
   for (let round = 0; round < rounds; round++) {
     for (const call of tokenCalls) costs[call].push(await costOf(runs[call], stepOf(call), cpuMs));

@@ -12,6 +12,8 @@ export interface WorkerProcess {
   readonly engine: EngineName;
   rate(mix: Mix, names: Names, cpuMs: number): Promise<number>;
   latency(mix: Mix, batches: number): Promise<readonly number[]>;
+  /** Instructions of a decision; needs a process under the command of a counter whose folder this is. */
+  count(mix: Mix, countIn: string): Promise<number>;
   close(): void;
 }
 
@@ -20,8 +22,9 @@ export async function startWorker(
   engine: EngineName,
   plan: WorkloadPlan,
   limitMs: number,
+  counting: readonly string[] = [],
 ): Promise<WorkerProcess | undefined> {
-  const [command = process.execPath, ...wrapper] = [...pinTo(1), process.execPath];
+  const [command = process.execPath, ...wrapper] = [...pinTo(1), ...counting, process.execPath];
   const child = fork(script, [], {
     execPath: command,
     execArgv: [...wrapper, '--conditions=@signet/source', '--max-old-space-size=6000'],
@@ -42,6 +45,10 @@ export async function startWorker(
     latency: async (mix, batches) => {
       const reply = await ask(child, { kind: 'latency', mix, batches });
       return reply?.kind === 'latency' ? reply.samples : [];
+    },
+    count: async (mix, countIn) => {
+      const reply = await ask(child, { kind: 'count', mix, countIn });
+      return reply?.kind === 'count' ? reply.instructions : Number.NaN;
     },
     close: () => child.disconnect(),
   };

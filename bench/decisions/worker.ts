@@ -1,4 +1,7 @@
 /** One engine with one workload in a process of its own; measures when it is told to. */
+
+import { setImmediate as turn } from 'node:timers/promises';
+import { ownInstructions } from '../measure/instructions.ts';
 import type { Decide } from './engine.ts';
 import { type EngineName, engines } from './engines/index.ts';
 import { createWorkload, domain, type Mix, type Question, type WorkloadPlan } from './workload.ts';
@@ -12,7 +15,8 @@ export type Names = 'fresh' | 'seen';
 export type Order =
   | { readonly kind: 'prepare'; readonly engine: EngineName; readonly plan: WorkloadPlan; readonly checkMs: number }
   | { readonly kind: 'rate'; readonly mix: Mix; readonly names: Names; readonly cpuMs: number }
-  | { readonly kind: 'latency'; readonly mix: Mix; readonly batches: number };
+  | { readonly kind: 'latency'; readonly mix: Mix; readonly batches: number }
+  | { readonly kind: 'count'; readonly mix: Mix; readonly countIn: string };
 
 export type Reply =
   | { readonly kind: 'ready' }
@@ -21,6 +25,7 @@ export type Reply =
   | { readonly kind: 'rate'; readonly perCpuSecond: number }
   /** Nanoseconds a decision, of batches. */
   | { readonly kind: 'latency'; readonly samples: readonly number[] }
+  | { readonly kind: 'count'; readonly instructions: number }
   | { readonly kind: 'failed'; readonly reason: string };
 
 interface Run {
@@ -101,6 +106,24 @@ function measureLatency(run: Run, batches: number): readonly number[] {
   return samples;
 }
 
+/**
+ * Instructions of a decision, after as many as it takes until it is compiled: the compiler works on a thread that the counter has take turns
+ * with this one. `countIn` is the folder of the counter.
+ */
+async function countInstructions(run: Run, countIn: string): Promise<number> {
+  const count = 400_000;
+  let allowed = 0;
+  for (let batch = 0; batch < 5; batch++) {
+    allowed += runQuestions(run, 0, count);
+    await turn();
+  }
+  const instructions = await ownInstructions(countIn, () => {
+    allowed += runQuestions(run, 0, count);
+  });
+  if (allowed < 0) throw new Error('unreachable count');
+  return instructions / count;
+}
+
 async function obey(order: Order, bench: Bench | undefined): Promise<{ bench: Bench | undefined; reply: Reply }> {
   if (order.kind === 'prepare') {
     const prepared = await prepare(order.engine, order.plan, order.checkMs);
@@ -109,6 +132,9 @@ async function obey(order: Order, bench: Bench | undefined): Promise<{ bench: Be
   const questions = bench?.questions.get(order.mix);
   if (bench === undefined || questions === undefined) throw new Error('not prepared');
   const run: Run = { decide: bench.decide, questions, names: order.kind === 'rate' ? order.names : 'fresh' };
+  if (order.kind === 'count') {
+    return { bench, reply: { kind: 'count', instructions: await countInstructions(run, order.countIn) } };
+  }
   return order.kind === 'rate'
     ? { bench, reply: { kind: 'rate', perCpuSecond: measureRate(run, order.cpuMs) } }
     : { bench, reply: { kind: 'latency', samples: measureLatency(run, order.batches) } };

@@ -1,15 +1,20 @@
 import { kinds, layouts, type WorkloadPlan } from '../decisions/workload.ts';
 import type { Figure, PartContext, PartReport } from '../measure/figure.ts';
+import { callgrindCounter, type InstructionCounter } from '../measure/instructions.ts';
 import { oneAnswer } from '../measure/one-answer.ts';
 import type { OwnCost } from '../measure/own-cpu.ts';
 import { formatNumber, formatSpread, markdownTable, verdict } from '../measure/report.ts';
-import { ratioOf, type Spread, spreadOf } from '../measure/statistics.ts';
+import { ratioOf, ratioToMedian, type Spread, spreadOf } from '../measure/statistics.ts';
 import type { MemoryOrder } from './memory-worker.ts';
+import type { SigningOrder } from './signing-worker.ts';
 import type { LoadingOrder } from './worker.ts';
 
 const loadScript = new URL('./worker.ts', import.meta.url);
 const signingScript = new URL('./signing-worker.ts', import.meta.url);
 const memoryScript = new URL('./memory-worker.ts', import.meta.url);
+
+/** The process may collect its garbage when it wants to. */
+const collecting = { flags: ['--expose-gc'] } as const;
 
 /** In each round all are measured, one after the other. */
 interface Rounds {
@@ -21,13 +26,15 @@ interface Rounds {
 }
 
 /** What a new bundle costs a running service and the server that signs it, and what the policies of an engine weigh. */
-export async function loadingPart({ quick }: PartContext): Promise<PartReport> {
+export async function loadingPart({ folder, quick }: PartContext): Promise<PartReport> {
   const figures: Figure[] = [];
   for (const megabytes of [1, 10]) {
     const rounds: Rounds = { load: [], again: [], least: [], turn: [], sign: [] };
     for (let round = 0; round < (quick ? 3 : 9); round++) await measureRound(megabytes, rounds);
     figures.push(...figuresOf(megabytes, rounds));
   }
+  const counter = quick ? undefined : callgrindCounter(folder);
+  if (counter !== undefined) figures.push(...(await countedFigures(10, counter)));
   const rows = figures.map(({ title, unit, value, aim }) => [
     title,
     `${formatSpread(value)} ${unit}`,
@@ -51,7 +58,27 @@ async function measureRound(megabytes: number, rounds: Rounds): Promise<void> {
     const order: LoadingOrder = { megabytes, what };
     rounds[what].push(Number(await oneAnswer(loadScript, order)));
   }
-  rounds.sign.push(asCost(await oneAnswer(signingScript, { megabytes }, ['--expose-gc'])));
+  rounds.sign.push(asCost(await oneAnswer(signingScript, { megabytes }, collecting)));
+}
+
+/** The same in instructions, each in a process of its own. */
+async function countedFigures(megabytes: number, { folder, wrapper }: InstructionCounter): Promise<Figure[]> {
+  const counts = { load: [] as number[], again: [] as number[], least: [] as number[], sign: [] as number[] };
+  for (let round = 0; round < 3; round++) {
+    for (const what of ['load', 'again', 'least'] as const) {
+      const order: LoadingOrder = { megabytes, what, countIn: folder };
+      counts[what].push(Number(await oneAnswer(loadScript, order, { wrapper })));
+    }
+    const order: SigningOrder = { megabytes, countIn: folder };
+    counts.sign.push(Number(await oneAnswer(signingScript, order, { ...collecting, wrapper })));
+  }
+  const figure = (name: 'load' | 'again' | 'sign', title: string): Figure => ({
+    id: `loading/${megabytes}mb/${name}/instructions`,
+    title: `${title} ÷ SHA-256 and JSON.parse, instructions, payload of ${megabytes} MB`,
+    unit: '',
+    value: ratioToMedian(counts[name], counts.least),
+  });
+  return [figure('load', 'a load'), figure('again', 'a load after others'), figure('sign', 'a signature')];
 }
 
 function figuresOf(megabytes: number, { load, again, least, turn, sign }: Rounds): Figure[] {
@@ -88,7 +115,7 @@ async function memoryRows(): Promise<string[][]> {
 }
 
 async function heapOf(order: MemoryOrder): Promise<number> {
-  return Number(await oneAnswer(memoryScript, order, ['--expose-gc']));
+  return Number(await oneAnswer(memoryScript, order, collecting));
 }
 
 function asCost(value: unknown): OwnCost {

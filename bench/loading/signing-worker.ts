@@ -7,11 +7,13 @@ import { compileDomain, compileGrantsInSteps } from '@signet/server/snapshot/com
 import type { DomainSnapshot } from '@signet/server/snapshot/snapshot';
 import { runAtOnce } from '@signet/server/steps/steps';
 import { domain } from '../decisions/workload.ts';
-import { measureOwn, type OwnCost } from '../measure/own-cpu.ts';
+import { costOf, measureOwn, type OwnCost } from '../measure/own-cpu.ts';
 import { assertionsFor, newSigningPair, rulesFor } from './bundle.ts';
 
 export interface SigningOrder {
   readonly megabytes: number;
+  /** Where instructions are counted instead: the folder of the counter. */
+  readonly countIn?: string;
 }
 
 function domainOf(name: string, size: number): DomainSnapshot {
@@ -58,15 +60,17 @@ function settle(): void {
   for (let round = 0; round < 3; round += 1) globalThis.gc();
 }
 
-async function measure({ megabytes }: SigningOrder): Promise<OwnCost> {
+/** What a signature costs, or the instructions of one. */
+async function measure({ megabytes, countIn }: SigningOrder): Promise<OwnCost | number> {
   const [small, large] = [domainOf('small', 100), domainOf(domain, assertionsFor(megabytes))];
   const publisher = publisherOf([small, large]);
   await publisher.publish(small, 'rfc7515').issue();
   settle();
-  return measureOwn(async () => {
+  const sign = async () => {
     const { json } = await publisher.publish(large, 'rfc7515').issue();
     if (json.length < megabytes * 1_000_000) throw new Error('the bundle is too small');
-  });
+  };
+  return countIn === undefined ? measureOwn(sign) : costOf(sign, countIn);
 }
 
 process.on('message', (order: SigningOrder) => {

@@ -10,27 +10,29 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { PolicyEngine } from '@signet/policy-engine';
 import { domain } from '../decisions/workload.ts';
-import { measureCpu, measureOwn } from '../measure/own-cpu.ts';
+import { costOf, measureOwn } from '../measure/own-cpu.ts';
 import { assertionsFor, bundleText, newSigningPair } from './bundle.ts';
 
 export interface LoadingOrder {
   readonly megabytes: number;
   readonly what: 'load' | 'again' | 'least' | 'turn';
+  /** Where instructions are counted instead: the folder of the counter. */
+  readonly countIn?: string;
 }
 
-/** Milliseconds. */
-async function measure({ megabytes, what }: LoadingOrder): Promise<number> {
+/** Milliseconds, or instructions. */
+async function measure(order: LoadingOrder): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'signet-bench-'));
   try {
-    const size = assertionsFor(megabytes);
-    return await (what === 'least' ? measureLeast(size) : measureLoad(folder, size, what));
+    return await (order.what === 'least' ? measureLeast(order) : measureLoad(folder, order));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
 /** From the look at the directory until the new bundle decides. */
-async function measureLoad(folder: string, size: number, what: 'load' | 'again' | 'turn'): Promise<number> {
+async function measureLoad(folder: string, { megabytes, what, countIn }: LoadingOrder): Promise<number> {
+  const size = assertionsFor(megabytes);
   const before = what === 'again' ? 3 : 0;
   const pair = newSigningPair();
   writeFileSync(join(folder, 'keys.json'), JSON.stringify({ issuer: 'https://localhost:4443/v1', ...pair.keys }));
@@ -48,20 +50,21 @@ async function measureLoad(folder: string, size: number, what: 'load' | 'again' 
   place((await bundleText(size, 2 + before, pair)).text);
   await delay(200);
   const load = () => engine.refresh();
-  const cost = what === 'turn' ? (await measureOwn(load)).longestTurnMs : await measureCpu(load);
+  const cost = what === 'turn' ? (await measureOwn(load)).longestTurnMs : await costOf(load, countIn);
   checkInForce(engine, size);
   return cost;
 }
 
-async function measureLeast(size: number): Promise<number> {
-  const { payload } = await bundleText(size, 2, newSigningPair());
+async function measureLeast({ megabytes, countIn }: LoadingOrder): Promise<number> {
+  const { payload } = await bundleText(assertionsFor(megabytes), 2, newSigningPair());
   const bytes = Buffer.from(payload);
   await delay(200);
   let parsed: unknown;
-  const cost = await measureCpu(async () => {
+  const least = async () => {
     createHash('sha256').update(bytes).digest();
     parsed = JSON.parse(payload);
-  });
+  };
+  const cost = await costOf(least, countIn);
   if (parsed === undefined) throw new Error('no payload');
   return cost;
 }

@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { processTree } from './process-tree.ts';
 
 /** Counts the instructions of one process between two moments. */
 export interface InstructionCounter {
@@ -9,9 +10,15 @@ export interface InstructionCounter {
   readonly method: string;
   /** The command to put before Node, so that the process can be counted. */
   readonly wrapper: readonly string[];
+  /** The same for a process that is counted from its start on. */
+  readonly fromStart: readonly string[];
+  /** Instructions of a command of Node, from its start to its end. */
+  run(args: readonly string[]): number;
+  /** The folder of the dumps, for `ownInstructions`. */
+  readonly folder: string;
   /** Starts counting; what ran before cost little and is not counted. */
   begin(pid: number): Promise<void>;
-  /** Instructions since the last call of `begin` or `take`. */
+  /** Instructions since the last call of `begin` or `take`, or since the start. */
   take(pid: number): Promise<number>;
 }
 
@@ -22,16 +29,25 @@ export interface InstructionCounter {
 export function callgrindCounter(folder: string): InstructionCounter | undefined {
   if (spawnSync('valgrind', ['--version']).status !== 0) return undefined;
   const out = join(folder, 'callgrind.out');
+  const fromStart = [
+    'valgrind',
+    '-q',
+    '--tool=callgrind',
+    '--smc-check=all-non-file',
+    `--callgrind-out-file=${out}.%p`,
+  ];
   return {
     method: 'instructions outside the kernel, counted by callgrind',
-    wrapper: [
-      'valgrind',
-      '-q',
-      '--tool=callgrind',
-      '--instr-atstart=no',
-      '--smc-check=all-non-file',
-      `--callgrind-out-file=${out}.%p`,
-    ],
+    folder,
+    fromStart,
+    wrapper: [...fromStart, '--instr-atstart=no'],
+    run(args) {
+      const [command = '', ...flags] = fromStart;
+      const { NODE_COMPILE_CACHE: _, ...env } = process.env;
+      const { pid, status } = spawnSync(command, [...flags, process.execPath, ...args], { env, stdio: 'ignore' });
+      if (status !== 0) throw new Error(`the counted command ended with ${status}`);
+      return totalOf(readFileSync(`${out}.${pid}`, 'utf8'));
+    },
     async begin(pid) {
       control(['-i', 'on'], pid);
       await this.take(pid);
@@ -42,6 +58,33 @@ export function callgrindCounter(folder: string): InstructionCounter | undefined
       return totalOf(await newDump(`${out}.${pid}`, before));
     },
   };
+}
+
+/** Counts all processes of a server together. */
+export function countingTree(counter: InstructionCounter): InstructionCounter {
+  return {
+    ...counter,
+    wrapper: [...counter.wrapper, '--trace-children=yes'],
+    async begin(pid) {
+      for (const each of processTree(pid)) await counter.begin(each);
+    },
+    async take(pid) {
+      let total = 0;
+      for (const each of processTree(pid)) total += await counter.take(each);
+      return total;
+    },
+  };
+}
+
+/** Instructions of this very process while the work is done; it runs under the wrapper of a counter whose dumps are in the folder. */
+export async function ownInstructions(folder: string, work: () => unknown): Promise<number> {
+  const counter = callgrindCounter(folder);
+  if (counter === undefined) throw new Error('valgrind is gone');
+  await counter.begin(process.pid);
+  // To take a count costs some millions itself.
+  const ofTaking = await counter.take(process.pid);
+  await work();
+  return (await counter.take(process.pid)) - ofTaking;
 }
 
 function control(args: readonly string[], pid: number): void {

@@ -1,3 +1,5 @@
+import { ownInstructions } from './instructions.ts';
+
 /** What a piece of work cost its process, and others in it. */
 export interface OwnCost {
   /** Milliseconds of processor time of all threads: those of the garbage collector and of the compiler count too. */
@@ -11,6 +13,11 @@ export async function measureOwn(work: () => Promise<unknown>): Promise<OwnCost>
   const watch = watchTurns();
   const cpuMs = await measureCpu(work);
   return { cpuMs, longestTurnMs: watch.stop() };
+}
+
+/** As `measureCpu`; where the process is counted, instructions instead, whose dumps come into the folder `countIn`. */
+export function costOf(work: () => Promise<unknown>, countIn: string | undefined): Promise<number> {
+  return countIn === undefined ? measureCpu(work) : ownInstructions(countIn, work);
 }
 
 /** Milliseconds of processor time of all threads that the work takes, and nothing else: where it waits, nobody runs. */
