@@ -359,6 +359,26 @@ test('the configuration of a client is found with --config and SIGNET_CONFIG', a
   t.deepEqual(JSON.parse((await runProgram(process.execPath, [signetScript, ...ask], { env })).stdout), expected);
   const dev = join(world.folder, 'signet.yaml');
   t.deepEqual(JSON.parse((await world.signet('--config', dev, ...ask, '--as', 'media.guest')).stdout), expected);
+
+  const given = 'give --as, or --cert and --key, or --config with the configuration of a client';
+  const refused = async (file: string, ...command: string[]) => {
+    const { status, stderr } = await world.signet('--config', file, ...command);
+    return [status, stderr.trim()];
+  };
+  const none = join(folder, 'nowhere.yaml');
+  t.deepEqual(await refused(none, ...ask), [2, `signet: \`${none}\` cannot be read (ENOENT): ${given}`]);
+  const isOther = 'is not the configuration of a client, which has baseUrl, certificate, key and caBundle';
+  t.deepEqual(await refused(dev, ...ask), [2, `signet: \`${dev}\` ${isOther}: ${given}`]);
+  const broken = join(folder, 'broken.yaml');
+  writeFileSync(broken, 'baseUrl: [');
+  const [status, says] = await refused(broken, ...ask);
+  t.is(status, 78);
+  t.true(String(says).startsWith(`signet: configuration \`${broken}\` cannot be used: `), String(says));
+  const isOfClient = 'it is the configuration of a client: name that of the server by `--config` or `SIGNET_CONFIG`';
+  t.deepEqual(await refused(config, 'keys', 'list'), [
+    78,
+    `signet: configuration \`${config}\` cannot be used: ${isOfClient}`,
+  ]);
 });
 
 test('bash completes commands and options', async (t) => {

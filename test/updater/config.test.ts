@@ -102,7 +102,7 @@ const bad: readonly { note: string; text: string; message: string }[] = [
   {
     note: 'a word for a boolean',
     text: stringify({ ...good, athenzBundles: 'yes' }),
-    message: 'athenzBundles: Invalid input: expected boolean, received string',
+    message: 'athenzBundles: expected boolean, received string',
   },
 ];
 

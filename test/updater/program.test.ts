@@ -176,6 +176,12 @@ const endings: readonly Ending[] = [
     says: /^signet-updater: key: `[^`]+missing\.pem` cannot be read \(ENOENT\)$/,
   },
   {
+    note: 'a setting that is missing',
+    prepare: async (world) => change(world, { policyDir: undefined }),
+    status: 2,
+    says: /`: policyDir: required$/,
+  },
+  {
     note: 'an unknown setting',
     prepare: async (world) => change(world, { policydir: 'x' }),
     status: 2,

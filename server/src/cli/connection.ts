@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type ClientOptions, createClient, type SignetClient } from '@signet/client';
 import { type Command, Option } from 'commander';
-import { parse } from 'yaml';
+import { parse, YAMLParseError } from 'yaml';
 import { z } from 'zod';
+import { ConfigError } from '../config/config-error.ts';
 import { readDevState } from './dev-state.ts';
 import { configPath, trusted, UsageError } from './run.ts';
 
@@ -79,29 +80,48 @@ function isComplete({ cert, key, ca, url }: ConnectionOptions): boolean {
 
 /** What the file says of a client; undefined when it is not there or is a configuration of something else. */
 export function readClientSettings(file: string | undefined): Settings | undefined {
-  if (file === undefined) return undefined;
+  const found = file === undefined ? undefined : readSettings(file);
+  return typeof found === 'string' ? undefined : found;
+}
+
+/** What the file says of a client, or why it says nothing. Throws `UsageError`, and `ConfigError` where it is not YAML. */
+function readSettings(file: string): Settings | string {
   let text: string;
   try {
     text = readFileSync(trusted(file), 'utf8');
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    return undefined;
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'failed';
+    return `\`${file}\` cannot be read (${code})`;
   }
-  const settings = settingsSchema.safeParse(parse(text));
-  if (!settings.success) return undefined;
+  const settings = settingsSchema.safeParse(parseSettings(file, text));
+  if (!settings.success) {
+    return `\`${file}\` is not the configuration of a client, which has baseUrl, certificate, key and caBundle`;
+  }
   const at = (path: string) => resolve(dirname(file), path);
   const { certificate, key, caBundle, ...rest } = settings.data;
   return { ...rest, certificate: at(certificate), key: at(key), caBundle: at(caBundle) };
 }
 
+function parseSettings(file: string, text: string): unknown {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (!(error instanceof YAMLParseError)) throw error;
+    throw new ConfigError(file, [error.message.split('\n')[0]?.replace(/:$/, '') ?? 'not YAML']);
+  }
+}
+
 function certificateFiles(
-  { as, cert, key, data }: ConnectionOptions,
+  { as, cert, key, data, configFile }: ConnectionOptions,
   configured: Settings | undefined,
 ): Pick<Settings, 'certificate' | 'key'> {
   if (as === undefined) {
     if (cert !== undefined && key !== undefined) return { certificate: cert, key };
     if (configured !== undefined) return { certificate: configured.certificate, key: configured.key };
-    throw new UsageError('give --as, or --cert and --key, or --config with the configuration of a client');
+    const found = configFile === undefined ? undefined : readSettings(configFile);
+    const why = typeof found === 'string' ? `${found}: ` : '';
+    throw new UsageError(`${why}give --as, or --cert and --key, or --config with the configuration of a client`);
   }
   const { identities } = readDevState(data);
   const name = as.toLowerCase();

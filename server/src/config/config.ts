@@ -53,7 +53,7 @@ export function loadConfig(
 ): ServerConfig {
   const path = resolve(file);
   const problems: string[] = [];
-  const written = readYaml(path, problems);
+  const written = readYaml(path);
   const provenance = new Map<string, Provenance>(
     optionPaths.map((option) => [option, valueAt(written, option) === undefined ? 'default' : 'file']),
   );
@@ -75,20 +75,29 @@ export function loadConfig(
 
 type Tree = Record<string, unknown>;
 
-function readYaml(path: string, problems: string[]): Tree {
+const whichFile = 'name that of the server by `--config` or `SIGNET_CONFIG`';
+
+/** Throws `ConfigError` where the file has no options, or is one that is not for a server. */
+function readYaml(path: string): Tree {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
-    throw new ConfigError(path, [`the file cannot be read (${code})`]);
+    throw new ConfigError(path, [`the file cannot be read (${code})${code === 'ENOENT' ? `: ${whichFile}` : ''}`]);
   }
   const document = parseDocument(text, { lineCounter: new LineCounter(), prettyErrors: true });
-  for (const error of document.errors) problems.push(error.message.split('\n')[0]?.replace(/:$/, '') ?? 'not YAML');
-  const value: unknown = document.errors.length > 0 ? {} : document.toJS();
-  if (isTree(value)) return value;
-  if (value !== null) problems.push('the file must be a mapping of options');
-  return {};
+  const errors = document.errors.map(({ message }) => message.split('\n')[0]?.replace(/:$/, '') ?? 'not YAML');
+  if (errors.length > 0) throw new ConfigError(path, errors);
+  const value: unknown = document.toJS() ?? {};
+  if (!isTree(value)) throw new ConfigError(path, ['the file must be a mapping of options']);
+  if (isOfClient(value)) throw new ConfigError(path, [`it is the configuration of a client: ${whichFile}`]);
+  return value;
+}
+
+/** `SIGNET_CONFIG` names either: commands that ask a server read that of a client. */
+function isOfClient(written: Tree): boolean {
+  return !('tls' in written) && ['baseUrl', 'certificate', 'key', 'caBundle'].every((option) => option in written);
 }
 
 function isTree(value: unknown): value is Tree {
@@ -118,7 +127,8 @@ function describe(issue: z.core.$ZodIssue, provenance: ReadonlyMap<string, Prove
   const path = issue.path.join('.');
   if (issue.code !== 'unrecognized_keys') {
     const origin = provenance.get(path) === 'environment' ? ` (from ${environmentName(path)})` : '';
-    return [`${path === '' ? 'the file' : path}${origin}: ${issue.message.replace(/^Invalid input: /, '')}`];
+    const message = issue.message.endsWith(', received undefined') ? 'required' : issue.message;
+    return [`${path === '' ? 'the file' : path}${origin}: ${message.replace(/^Invalid input: /, '')}`];
   }
   return issue.keys.map((key) => {
     const full = path === '' ? key : `${path}.${key}`;

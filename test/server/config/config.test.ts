@@ -204,13 +204,23 @@ const refused: readonly (readonly [name: string, text: string, problems: readonl
     ['{service}/{domain}:{instanceId}/x{instanceId}-{domain}', parted],
     ['{domain}/{service}{instanceId}', parted],
   ]),
-  ['no options at all', '', ['tls: expected object, received undefined']],
-  ['a list', '- a\n', ['the file must be a mapping of options', 'tls: expected object, received undefined']],
+  ['no options at all', '', ['tls: required']],
+  ['a list', '- a\n', ['the file must be a mapping of options']],
+  [
+    'the configuration of a client',
+    'baseUrl: https://x/v1\ncertificate: a.pem\nkey: b.pem\ncaBundle: c.pem\n',
+    ['it is the configuration of a client: name that of the server by `--config` or `SIGNET_CONFIG`'],
+  ],
+  [
+    'what is no address',
+    `${tls}budgets: { sharedAddresses: [balancer.example] }\n`,
+    ['budgets.sharedAddresses.0: must be an address or a network, e.g. `192.0.2.7` or `10.0.0.0/8`'],
+  ],
   [
     'everything at once',
     'workers: 0\nlisten: { prot: 1 }\n',
     [
-      'tls: expected object, received undefined',
+      'tls: required',
       'workers: Too small: expected number to be >=1',
       'unknown option `listen.prot`, did you mean `listen.port`?',
     ],
@@ -231,9 +241,12 @@ test('a variable that does not fit is named', (t) => {
 
 test('bad YAML and no file are said in one line', (t) => {
   const bad = t.throws(() => loadConfig(written(t, 'a: [1\nb: 2')), { instanceOf: ConfigError });
+  t.is(bad?.problems.length, 1);
   t.regex(bad?.problems[0] ?? '', /line 2/);
   const none = t.throws(() => loadConfig('/nonexistent/signet.yaml'), { instanceOf: ConfigError });
-  t.deepEqual(none?.problems, ['the file cannot be read (ENOENT)']);
+  t.deepEqual(none?.problems, [
+    'the file cannot be read (ENOENT): name that of the server by `--config` or `SIGNET_CONFIG`',
+  ]);
 });
 
 const addresses: readonly (readonly [name: string, text: string, port: number, expected: object])[] = [

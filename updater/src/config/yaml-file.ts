@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { parse as parseYaml, YAMLParseError } from 'yaml';
 import type { z } from 'zod';
-import { UpdaterError } from '../errors.ts';
+import { systemCode, UpdaterError } from '../errors.ts';
 
 const maxFileBytes = 1 << 20;
 
@@ -14,7 +14,7 @@ export function readMapping(file: string): Record<string, unknown> {
     text = readFileSync(file, 'utf8');
   } catch (cause) {
     if (cause instanceof UpdaterError) throw cause;
-    throw problem(`configuration \`${file}\` cannot be read`, cause);
+    throw problem(`configuration \`${file}\` cannot be read (${systemCode(cause) ?? 'failed'})`, cause);
   }
   try {
     const content: unknown = parseYaml(text);
@@ -30,8 +30,12 @@ export function readMapping(file: string): Record<string, unknown> {
 export function describeProblems(error: z.ZodError): string {
   return error.issues
     .flatMap(nearest)
-    .map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}`)
+    .map(({ path, message }) => `${path.join('.') || 'the file'}: ${plain(message)}`)
     .join('; ');
+}
+
+function plain(message: string): string {
+  return message.endsWith(', received undefined') ? 'required' : message.replace(/^Invalid input: /, '');
 }
 
 type Issue = Pick<z.core.$ZodIssue, 'path' | 'message'>;

@@ -45,4 +45,11 @@ export const httpsAddress = z.string().refine((text) => {
 }, 'must be an https address without user, query and fragment');
 
 /** Addresses and networks (CIDR). */
-export const addresses = z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).default([]);
+export const addresses = z
+  .array(
+    z.union(
+      [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
+      'must be an address or a network, e.g. `192.0.2.7` or `10.0.0.0/8`',
+    ),
+  )
+  .default([]);

@@ -190,7 +190,7 @@ export const sshSchema = z.strictObject({
     .default(['permit-pty'])
     .meta(about('0.1', ['permit-pty', 'permit-agent-forwarding'], 'What user certificates permit.')),
   sourceAddresses: z
-    .array(z.union([z.cidrv4(), z.cidrv6()]))
+    .array(z.union([z.cidrv4(), z.cidrv6()], 'must be a network, e.g. `10.0.0.0/8`'))
     .default([])
     .meta(
       about('0.1', ['10.0.0.0/8'], 'Networks (CIDR) from which user certificates are accepted; empty: from anywhere.'),
