@@ -7,6 +7,7 @@ import type { CertificateRecord, CertificateRow, CertificateStore } from '../mod
 import { type RevocationReason, revocationReasons } from '../model/certificate-store.ts';
 import type { Store } from '../model/store.ts';
 import { openStore } from '../store/open.ts';
+import { issueLocallyCommand } from './certificate-issue.ts';
 import { revokeSshCommand } from './certificate-ssh.ts';
 import { localActor } from './local-user.ts';
 import { action, configPathOf, print } from './run.ts';
@@ -38,6 +39,7 @@ export function certificateCommand(): Command {
   return new Command('certificate')
     .description('certificates that were issued')
     .addCommand(show)
+    .addCommand(issueLocallyCommand())
     .addCommand(revoke)
     .addCommand(revokeSshCommand())
     .addCommand(orphans);

@@ -28,7 +28,7 @@ export function issueCommand(): Command {
     .action(action(issueIdentity));
 }
 
-function parseDays(text: string): number {
+export function parseDays(text: string): number {
   if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('it must be a number of days from 1 to 999');
   return Number(text);
 }

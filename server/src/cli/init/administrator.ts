@@ -13,13 +13,13 @@ import { UsageError } from '../usage-error.ts';
 export const usualAdministrator = 'sys.auth.operator';
 
 /** A user, or a service of `sys.auth`: the services of other domains do not exist yet. Throws `UsageError`, `InvalidNameError`. */
-export function parseAdministrator(text: string): PrincipalName {
-  const name = parsePrincipalName(text, '--operator');
+export function parseAdministrator(text: string, field = '--operator'): PrincipalName {
+  const name = parsePrincipalName(text, field);
   const isUser = /^user\.[^.]+$/.test(name);
   const isOwnService = splitPrincipal(name)?.domain === serverName.domain && name !== serverPrincipal;
   if (isUser || isOwnService) return name;
   throw new UsageError(
-    `--operator must be a user (\`user.jane\`) or a service of \`sys.auth\` beside the server itself, got \`${name}\``,
+    `${field} must be a user (\`user.jane\`) or a service of \`sys.auth\` beside the server itself, got \`${name}\``,
   );
 }
 

@@ -7,7 +7,7 @@ import type { CertificateStore } from '../../model/certificate-store.ts';
 import type { CertificateAndKey } from '../../x509/certificate-authority.ts';
 import { type CertificateUsage, type IssuedAltName, maxCommonNameLength } from '../../x509/certificate-profile.ts';
 import { relativeName } from '../../x509/distinguished-name.ts';
-import { signOrder } from '../../x509/issue-certificate.ts';
+import { type CertificateOrder, type SignedCertificate, signOrder } from '../../x509/issue-certificate.ts';
 import type { Issuer } from '../../x509/issuer.ts';
 import { signetForms } from '../../x509/name-forms.ts';
 import { serviceSpiffeId } from '../../x509/naming.ts';
@@ -37,28 +37,39 @@ export async function issueFirst(
   deps: FirstIssueDeps,
   holder: Holder,
 ): Promise<CertificateAndKey & { notAfter: number }> {
+  const order = { kind: 'service', defaultSeconds: leafSeconds, maxSeconds: [] } as const;
+  const { signed, key } = await signNew(deps, holder, order);
+  await deps.certificates.confirm(signed.serial, signed.fingerprint);
+  return { certificate: `${signed.pem}${signed.chainPem}`, key, notAfter: signed.notAfter };
+}
+
+type Order = Pick<CertificateOrder, 'kind' | 'requestedSeconds' | 'defaultSeconds' | 'maxSeconds'>;
+
+/** A certificate over a new key, made without a server. The caller records it: its row says `intended`. */
+export async function signNew(
+  deps: FirstIssueDeps,
+  holder: Holder,
+  order: Order,
+): Promise<{ signed: SignedCertificate; key: string; spki: Buffer }> {
   const { issuer, certificates, clock } = deps;
   const { name, usage } = holder;
   const { publicKey, privateKey } = await makeKeys('ec', { namedCurve: 'P-256' });
+  const spki = publicKey.export({ type: 'spki', format: 'der' });
   const signed = await signOrder(
     { issuers: { signing: () => issuer }, certificates, clock, randomBytes: (size) => randomBytes(size) },
     {
-      kind: 'service',
+      ...order,
       names: {
         commonName: name,
         subject: [relativeName(oids.commonName, name)],
         altNames: firstNames(holder, deps.trustDomain, issuer.nameConstraints.length > 0),
       },
-      subjectKey: parseSubjectKey(publicKey.export({ type: 'spki', format: 'der' })),
+      subjectKey: parseSubjectKey(spki),
       usage,
-      defaultSeconds: leafSeconds,
-      maxSeconds: [],
       holder: name,
     },
   );
-  await certificates.confirm(signed.serial, signed.fingerprint);
-  const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
-  return { certificate: `${signed.pem}${signed.chainPem}`, key, notAfter: signed.notAfter };
+  return { signed, key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), spki };
 }
 
 /**

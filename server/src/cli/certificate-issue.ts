@@ -1,0 +1,94 @@
+import { hash } from 'node:crypto';
+import { epochSeconds, formatTimestamp, systemClock } from '@signet/policy-engine/clock';
+import { Command } from 'commander';
+import { issuerFilesOf } from '../compose-identity.ts';
+import { addressesOf, loadConfig, type ServerConfig } from '../config/config.ts';
+import { processEnvironment } from '../config/env.ts';
+import { openStore } from '../store/open.ts';
+import { openIssuers } from '../x509/issuers.ts';
+import { clientFolder, refuseClientFolder, writeClientConfig } from './identity/client-folder.ts';
+import { parseDays } from './identity/issue.ts';
+import { parseAdministrator } from './init/administrator.ts';
+import { signNew } from './init/issue.ts';
+import { localActor } from './local-user.ts';
+import { action, configPathOf, print } from './run.ts';
+import { outputFolder, writeOutput } from './written-output.ts';
+
+interface IssueOptions {
+  readonly out: string;
+  readonly days?: number;
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+/**
+ * `signet certificate issue`: the way back in on the machine of the server, when no administrator has a certificate that counts. Who may write the
+ * store and read the key of the issuer could do the same without it, and leave no record.
+ */
+export function issueLocallyCommand(): Command {
+  return new Command('issue')
+    .description(
+      'make a client certificate with the issuer of this server: the way back in when no administrator has one that counts',
+    )
+    .argument('<principal>', '`user.<name>`, or a service of `sys.auth`')
+    .requiredOption('--out <dir>', 'folder for cert.pem, key.pem (mode 0600), ca.pem and client.yaml (made)')
+    .option('--days <number>', 'life to ask for (default: people.expirySeconds)', parseDays)
+    .option('--force', 'write over files that are there')
+    .option('--json', 'print JSON')
+    .action(action(issueLocally));
+}
+
+async function issueLocally(principal: string, options: IssueOptions, command: Command): Promise<void> {
+  const name = parseAdministrator(principal, 'principal');
+  const { days, force = false, json } = options;
+  const config = loadConfig(configPathOf(command), processEnvironment());
+  const files = clientFolder(outputFolder(options.out));
+  if (!force) refuseClientFolder(files);
+  const { key, certificate, notAfter } = await issueRecorded(
+    config,
+    name,
+    days === undefined ? undefined : days * 86_400,
+  );
+  await writeOutput(files.key, key, { force });
+  await writeOutput(files.certificate, certificate, { force, mode: 0o644 });
+  const { baseUrl } = addressesOf(config, config.listen.port);
+  await writeClientConfig(files, { baseUrl, caBundle: config.certificates.roots }, force);
+  print({ principal: name, notAfter: formatTimestamp(notAfter * 1000), ...files }, json);
+}
+
+/** Signs, and records it with its audit record in one transaction. */
+async function issueRecorded(
+  config: ServerConfig,
+  name: ReturnType<typeof parseAdministrator>,
+  requestedSeconds: number | undefined,
+): Promise<{ key: string; certificate: string; notAfter: number }> {
+  const clock = systemClock;
+  const kind = name.startsWith('user.') ? 'user' : 'service';
+  const { expirySeconds, maxExpirySeconds } = config.people;
+  const longest = kind === 'user' ? maxExpirySeconds : config.certificates.serviceMaxExpirySeconds;
+  const life = { requestedSeconds, defaultSeconds: expirySeconds, maxSeconds: [longest] };
+  const issuers = await openIssuers({ ...issuerFilesOf(config), onError: () => undefined });
+  try {
+    const store = await openStore(config.store, { clock });
+    try {
+      const issuer = issuers.signing(epochSeconds(clock));
+      const { trustDomain } = config.certificates;
+      const deps = { issuer, certificates: store.certificates, trustDomain, clock };
+      const { signed, key, spki } = await signNew(deps, { name, usage: 'client', hosts: [] }, { kind, ...life });
+      const { serial, fingerprint, notAfter } = signed;
+      await store.change({ actor: localActor() }, (transaction) =>
+        transaction.recordCertificate({
+          serial,
+          fingerprint,
+          principal: name,
+          details: { kind, notAfter: formatTimestamp(notAfter * 1000), key: hash('sha256', spki, 'base64url') },
+        }),
+      );
+      return { key, certificate: `${signed.pem}${signed.chainPem}`, notAfter };
+    } finally {
+      await store.close();
+    }
+  } finally {
+    issuers.close();
+  }
+}
