@@ -39,7 +39,7 @@ export function accessTokenLife(
 export function secondsOf(parameters: ReadonlyMap<string, string>, name: string): number | undefined {
   const text = parameters.get(name);
   if (text === undefined) return undefined;
-  if (!/^\d+$/.test(text)) throw new InvalidRequestError(`${name} must be an integer (seconds)`);
+  if (!/^\d+$/.test(text)) throw new InvalidRequestError(`${name} must be a number of seconds in digits, such as 3600`);
   const seconds = Math.min(Number(text), Number.MAX_SAFE_INTEGER);
   return seconds === 0 ? undefined : seconds;
 }

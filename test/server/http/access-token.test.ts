@@ -148,7 +148,7 @@ const refusals: readonly (readonly [name: string, fields: Record<string, string>
       [
         `expires_in ${JSON.stringify(value)}`,
         { ...good, expires_in: value },
-        refusal(400, 'invalid_request', 'expires_in must be an integer (seconds)'),
+        refusal(400, 'invalid_request', 'expires_in must be a number of seconds in digits, such as 3600'),
       ] as const,
   ),
   [

@@ -50,7 +50,12 @@ const refused: readonly (readonly [
   [{ scope: undefined }, InvalidRequestError, 'scope is missing'],
   [{ scope: 'catalog' }, InvalidScopeError, /^scope holds an item/],
   ...['-1', '1.5', '1e3', ' 60', '60s', '0x10', 'NaN'].map(
-    (text) => [{ expires_in: text }, InvalidRequestError, 'expires_in must be an integer (seconds)'] as const,
+    (text) =>
+      [
+        { expires_in: text },
+        InvalidRequestError,
+        'expires_in must be a number of seconds in digits, such as 3600',
+      ] as const,
   ),
 ];
 for (const [fields, error, message] of refused) {

@@ -13,6 +13,8 @@ export interface OptionSchema {
   readonly maximum?: number;
   readonly minItems?: number;
   readonly maxItems?: number;
+  readonly const?: unknown;
+  readonly anyOf?: readonly OptionSchema[];
   readonly items?: OptionSchema;
   readonly properties?: Readonly<Record<string, OptionSchema>>;
   readonly required?: readonly string[];
@@ -87,6 +89,8 @@ function unitOf(option: string): string | undefined {
 }
 
 function typeOf(schema: OptionSchema): string {
+  if (schema.anyOf !== undefined) return schema.anyOf.map(typeOf).join(', or ');
+  if (schema.const !== undefined) return `\`${schema.const}\``;
   if (schema.enum !== undefined) return `one of ${schema.enum.map(String).join(', ')}`;
   if (schema.type === 'integer' || schema.type === 'number') return `${schema.type}${rangeOf(schema)}`;
   if (schema.type === 'object') return 'map of strings';
