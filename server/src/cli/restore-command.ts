@@ -5,6 +5,7 @@ import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import type { ArchiveKey } from '../full-backup/archive.ts';
 import { unpackFullBackup } from '../full-backup/full-backup.ts';
+import { isFullBackup } from '../full-backup/is-full-backup.ts';
 import { readOwnFile } from '../keys/own-file.ts';
 import { parseReason } from '../management/require-reason.ts';
 import type { ChangeContext } from '../model/records.ts';
@@ -59,6 +60,11 @@ function contextOf({ reason }: RestoreOptions): ChangeContext {
 async function restore(file: string, options: RestoreOptions, command: Command): Promise<void> {
   if (options.passphraseFile !== undefined || options.identity !== undefined) {
     throw new UsageError('a complete backup is unpacked with `--into`');
+  }
+  if (isFullBackup(file)) {
+    throw new UsageError(
+      `\`${file}\` is a complete backup: unpack it with \`--into\`, and \`--passphrase-file\` or \`--identity\``,
+    );
   }
   const { store, dataDir, keysDir } = loadConfig(configPathOf(command), processEnvironment());
   const context = contextOf(options);

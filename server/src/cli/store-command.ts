@@ -5,11 +5,12 @@ import { Command, InvalidArgumentError } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { sqliteFileOf } from '../config/store-place.ts';
+import { isFullBackup } from '../full-backup/is-full-backup.ts';
 import { parseReason } from '../management/require-reason.ts';
 import { acceptLoss, check as checkStore, readSealKey, type StoreCheck, sealKeyName } from '../store/maintenance.ts';
 import { openStore } from '../store/open.ts';
 import { localActor } from './local-user.ts';
-import { action, CommandFailedError, configPathOf, print } from './run.ts';
+import { action, CommandFailedError, configPathOf, print, UsageError } from './run.ts';
 import { copyCommand } from './store-copy.ts';
 import { replacedCommand } from './store-replaced.ts';
 import { migrateCommand, statusCommand } from './store-status.ts';
@@ -104,6 +105,11 @@ function parseEpoch(text: string): number {
 
 /** A backup may be looked at where no server is configured: its seal is then one of another key. */
 async function check(file: string | undefined, configFile: string): Promise<StoreCheck> {
+  if (file !== undefined && isFullBackup(file)) {
+    throw new UsageError(
+      `\`${file}\` is a complete backup: unpack it with \`signet restore --into\`, and check the store in the new folder`,
+    );
+  }
   if (file !== undefined && !existsSync(configFile)) return checkStore({ kind: 'sqlite', file });
   const { store, keysDir } = loadConfig(configFile, processEnvironment());
   const place = file === undefined ? store : ({ kind: 'sqlite', file } as const);

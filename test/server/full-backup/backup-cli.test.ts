@@ -32,6 +32,18 @@ for (const [what, args, status, message] of [
   ],
   ['nothing to open with', ['restore', 'a', '--into', 'b'], 2, /either `--passphrase-file` or `--identity`/],
   ['a passphrase without --into', ['restore', 'a', '--passphrase-file', 'pass'], 2, /is unpacked with `--into`/],
+  [
+    'a complete backup in the place of a store',
+    ['restore', 'age'],
+    2,
+    /`age` is a complete backup: unpack it with `--into`/,
+  ],
+  [
+    'a complete backup to check',
+    ['store', 'check', 'age'],
+    2,
+    /`age` is a complete backup: unpack it with `signet restore/,
+  ],
   ['a secret key without the digest', ['restore', 'a', '--into', 'b', '--identity', 'pass'], 2, /needs `--digest`/],
 ] as const) {
   test(`${what}: ${args.join(' ')}`, async (t) => {
@@ -42,6 +54,7 @@ for (const [what, args, status, message] of [
       pass: 'twelve chars',
       open: 'twelve chars',
       short: 'eleven char',
+      age: 'age-encryption.org/v1',
     })) {
       writeFileSync(join(folder, name), `${text}\n`, { mode: 0o600 });
     }
