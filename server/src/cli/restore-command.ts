@@ -5,7 +5,7 @@ import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import type { ArchiveKey } from '../full-backup/archive.ts';
 import { unpackFullBackup } from '../full-backup/full-backup.ts';
-import { isFullBackup } from '../full-backup/is-full-backup.ts';
+import { kindOfBackup } from '../full-backup/kind-of-backup.ts';
 import { readOwnFile } from '../keys/own-file.ts';
 import { parseReason } from '../management/require-reason.ts';
 import type { ChangeContext } from '../model/records.ts';
@@ -61,7 +61,7 @@ async function restore(file: string, options: RestoreOptions, command: Command):
   if (options.passphraseFile !== undefined || options.identity !== undefined) {
     throw new UsageError('a complete backup is unpacked with `--into`');
   }
-  if (isFullBackup(file)) {
+  if (kindOfBackup(file) === 'complete') {
     throw new UsageError(
       `\`${file}\` is a complete backup: unpack it with \`--into\`, and \`--passphrase-file\` or \`--identity\``,
     );
@@ -82,6 +82,11 @@ async function restore(file: string, options: RestoreOptions, command: Command):
 
 async function unpack(file: string, into: string, options: RestoreOptions): Promise<void> {
   refuseSwappablePlace(resolve(into));
+  if (kindOfBackup(file) === 'store') {
+    throw new UsageError(
+      `\`${file}\` is a backup of the store alone: without \`--into\` it is put in the place of a store`,
+    );
+  }
   const given = { key: keyOf(options), clock: systemClock, context: contextOf(options) };
   const { storeBackup, ...unpacked } = await unpackFullBackup(resolve(file), into, given);
   const next =

@@ -5,7 +5,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { sqliteFileOf } from '../config/store-place.ts';
-import { isFullBackup } from '../full-backup/is-full-backup.ts';
+import { kindOfBackup } from '../full-backup/kind-of-backup.ts';
 import { parseReason } from '../management/require-reason.ts';
 import { acceptLoss, check as checkStore, readSealKey, type StoreCheck, sealKeyName } from '../store/maintenance.ts';
 import { openStore } from '../store/open.ts';
@@ -105,7 +105,7 @@ function parseEpoch(text: string): number {
 
 /** A backup may be looked at where no server is configured: its seal is then one of another key. */
 async function check(file: string | undefined, configFile: string): Promise<StoreCheck> {
-  if (file !== undefined && isFullBackup(file)) {
+  if (file !== undefined && kindOfBackup(file) === 'complete') {
     throw new UsageError(
       `\`${file}\` is a complete backup: unpack it with \`signet restore --into\`, and check the store in the new folder`,
     );

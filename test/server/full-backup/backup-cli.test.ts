@@ -39,6 +39,12 @@ for (const [what, args, status, message] of [
     /`age` is a complete backup: unpack it with `--into`/,
   ],
   [
+    'a backup of the store alone, to unpack',
+    ['restore', 'store', '--into', 'b', '--passphrase-file', 'pass'],
+    2,
+    /`store` is a backup of the store alone: without `--into`/,
+  ],
+  [
     'a complete backup to check',
     ['store', 'check', 'age'],
     2,
@@ -55,6 +61,7 @@ for (const [what, args, status, message] of [
       open: 'twelve chars',
       short: 'eleven char',
       age: 'age-encryption.org/v1',
+      store: 'SQLite format 3\0',
     })) {
       writeFileSync(join(folder, name), `${text}\n`, { mode: 0o600 });
     }
