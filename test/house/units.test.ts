@@ -79,6 +79,20 @@ function optionsOf(words: readonly string[]): string[] {
   return found;
 }
 
+test('what a person has to repair is not started again and again', (t) => {
+  const runbook = readFileSync(join(repository, 'docs', 'guides', 'runbook.md'), 'utf8');
+  const [line = ''] = /RestartPreventExitStatus=[\d ]+/.exec(runbook) ?? [];
+  t.true(read('signet.service').split('\n').includes(line), `the runbook promises ${line}`);
+});
+
+test('the folders that units read are made', (t) => {
+  const made = read('signet.tmpfiles.conf');
+  for (const name of units) {
+    for (const [, path = ''] of read(name).matchAll(/^EnvironmentFile=(.*)\/[^/]+$/gm))
+      t.true(made.includes(`d ${path} `), path);
+  }
+});
+
 test('the server may be told by systemd where its sealing key is', (t) => {
   t.true(read('signet.service').includes(`${environmentName('keys.sealingKeyFile')}=%d/sealing.key`));
 });

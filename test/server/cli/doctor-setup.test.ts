@@ -23,6 +23,9 @@ test('an address that only this machine has is found where the server listens fo
   const listens = 'and the server listens for other machines (`listen.host` 0.0.0.0), advised';
   const others = { 'listen.host': '0.0.0.0' };
   t.is(found({}), 'ok: clients on this machine call https://localhost:4443/v1');
+  const alone = 'and the server listens for this machine alone (`listen.host` 127.0.0.1), advised';
+  const remote = 'https://signet.example.com/v1';
+  t.is(found({ baseUrl: remote }), `warning: \`baseUrl\` is ${remote}, ${alone}`);
   t.is(found(others), `warning: \`baseUrl\` is https://localhost:4443/v1, ${listens}`);
   const named = { ...others, baseUrl: 'https://signet.example.com/v1' };
   t.is(found(named), 'ok: clients call https://signet.example.com/v1');

@@ -13,7 +13,12 @@ export function checkAddresses(config: ServerConfig): Finding {
   const check = 'address';
   const { listen } = config;
   const { baseUrl, issuer } = addressesOf(config, listen.port);
-  if (isLoopback(listen.host)) return { check, state: 'ok', found: `clients on this machine call ${baseUrl}` };
+  if (isLoopback(listen.host)) {
+    if (isLoopback(hostOf(baseUrl))) return { check, state: 'ok', found: `clients on this machine call ${baseUrl}` };
+    const found = `\`baseUrl\` is ${baseUrl}, and the server listens for this machine alone (\`listen.host\` ${listen.host})`;
+    const advice = 'set `listen.host`, e.g. to `0.0.0.0`, unless a balancer on this machine passes connections on';
+    return { check, state: 'warning', found, advice };
+  }
   const advice = 'set `baseUrl` to what clients call, and let `tls.certificate` hold its host';
   for (const [option, address] of Object.entries({ baseUrl, issuer })) {
     const host = hostOf(address);
