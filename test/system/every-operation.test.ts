@@ -360,6 +360,14 @@ test('the configuration of a client is found with --config and SIGNET_CONFIG', a
   const dev = join(world.folder, 'signet.yaml');
   t.deepEqual(JSON.parse((await world.signet('--config', dev, ...ask, '--as', 'media.guest')).stdout), expected);
 
+  // A server that is not that of `npm start`: there is no `dev.json` beside the configuration.
+  const elsewhere = join(folder, 'client.yaml');
+  const { cert, key } = world.state.identities['media.player'] ?? {};
+  const { baseUrl, caBundle } = world.state;
+  writeFileSync(elsewhere, JSON.stringify({ baseUrl, certificate: cert, key, caBundle }));
+  const token = (await world.signet('--config', elsewhere, 'token', 'get', '--domain', 'catalog')).stdout.trim();
+  t.regex((await world.signet('--config', elsewhere, 'token', 'inspect', token)).stdout, /^signature +holds/m);
+
   const given = 'give --as, or --cert and --key, or --config with the configuration of a client';
   const refused = async (file: string, ...command: string[]) => {
     const { status, stderr } = await world.signet('--config', file, ...command);
@@ -375,6 +383,15 @@ test('the configuration of a client is found with --config and SIGNET_CONFIG', a
   t.is(status, 78);
   t.true(String(says).startsWith(`signet: configuration \`${broken}\` cannot be used: `), String(says));
   const isOfClient = 'it is the configuration of a client: name that of the server by `--config` or `SIGNET_CONFIG`';
+  const address =
+    'signet: --url must be an https address, such as https://signet.example:4443/v1, got `http://localhost:1/v1`';
+  for (const command of [['doctor'], ask]) {
+    t.deepEqual(await refused(config, ...command, '--url', 'http://localhost:1/v1'), [2, address]);
+  }
+  t.deepEqual(await refused(none, 'login', '--data', folder), [
+    2,
+    `signet: \`${join(folder, 'dev.json')}\` cannot be read: start \`npm start\`, or give --url and --ca`,
+  ]);
   t.deepEqual(await refused(config, 'keys', 'list'), [
     78,
     `signet: configuration \`${config}\` cannot be used: ${isOfClient}`,

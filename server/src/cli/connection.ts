@@ -63,6 +63,11 @@ export function openClient(options: ConnectionOptions, more: Partial<ClientOptio
 
 /** The files and the address of a client: from the options, else from the configuration, else from `npm start`. */
 export function clientSettings(options: ConnectionOptions): Settings {
+  if (options.url !== undefined && URL.parse(options.url)?.protocol !== 'https:') {
+    throw new UsageError(
+      `--url must be an https address, such as https://signet.example:4443/v1, got \`${options.url}\``,
+    );
+  }
   const configured = isComplete(options) ? undefined : readClientSettings(options.configFile);
   const serverIdentity = options.serverIdentity ?? configured?.serverIdentity;
   const own = { ...certificateFiles(options, configured), ...(serverIdentity !== undefined && { serverIdentity }) };

@@ -19,15 +19,15 @@ const schema = z.object({
 
 export type DevState = z.output<typeof schema>;
 
-/** Reads the `dev.json` of a world. Throws `UsageError` when there is none. */
-export function readDevState(folder: string): DevState {
+/** Reads the `dev.json` of a world. Throws `UsageError`, which names the options that do without, when there is none. */
+export function readDevState(folder: string, options = '--cert, --key, --ca and --url'): DevState {
   refuseOthersFolder(folder, 'use `--data` with a folder of your own');
   const file = join(folder, 'dev.json');
   let value: unknown;
   try {
     value = JSON.parse(readFileSync(file, 'utf8'));
   } catch (cause) {
-    throw new UsageError(`\`${file}\` cannot be read: start \`npm start\`, or give --cert, --key, --ca and --url`, {
+    throw new UsageError(`\`${file}\` cannot be read: start \`npm start\`, or give ${options}`, {
       cause,
     });
   }

@@ -109,7 +109,8 @@ function wholeSeconds(value: string): number {
 
 function agentOptions(options: IdentityOptions): IdentityAgentOptions {
   const parts = splitPrincipal(parsePrincipalName(options.name, '--name'));
-  const state = options.url === undefined || options.ca === undefined ? readDevState(options.data) : undefined;
+  const state =
+    options.url === undefined || options.ca === undefined ? readDevState(options.data, '--url and --ca') : undefined;
   const urls = options.url ?? [state?.baseUrl ?? ''];
   if (parts === undefined || !urls.every((url) => URL.parse(url)?.protocol === 'https:')) {
     throw new UsageError('--name must be `domain.service` and --url an https address');

@@ -98,7 +98,7 @@ function usualFolder(): string {
 function serverOf({ url, ca, serverIdentity, data }: LoginOptions, configFile: string) {
   const before = readClientSettings(configFile);
   const identity = serverIdentity ?? before?.serverIdentity;
-  const known = url !== undefined && ca !== undefined ? undefined : (before ?? readDevState(data));
+  const known = url !== undefined && ca !== undefined ? undefined : (before ?? readDevState(data, '--url and --ca'));
   const baseUrl = url ?? [known?.baseUrl ?? []].flat()[0] ?? '';
   if (URL.parse(baseUrl)?.protocol !== 'https:') throw new UsageError('--url must be an https address');
   return {

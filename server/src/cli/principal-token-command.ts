@@ -41,7 +41,7 @@ function printToken(options: PrincipalOptions): void {
   const { token, expiresAt } = createPrincipalTokenSource({
     ...parts,
     keyId,
-    privateKey: readKey(options.signingKey ?? readDevState(options.data).identities[name]?.key),
+    privateKey: readKey(options.signingKey ?? readDevState(options.data, '--signing-key').identities[name]?.key),
     ...(expiresIn !== undefined && { lifetimeSeconds: expiresIn }),
   }).get();
   print(options.json === true ? { token, expiresAt: formatTimestamp(expiresAt) } : token, options.json);

@@ -3,7 +3,7 @@ import type { AccessToken, SignetClient } from '@signet/client';
 import { systemClock } from '@signet/policy-engine/clock';
 import type { AccessTokenResponse } from '@signet/policy-engine/wire';
 import { Command } from 'commander';
-import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
+import { type ConnectionOptions, connectionOptions, openClient, readClientSettings } from './connection.ts';
 import { readDevState } from './dev-state.ts';
 import { checkSignature, type DecodedToken, decodeToken, describeToken, type SignatureState } from './inspect-token.ts';
 import { principalTokenCommand } from './principal-token-command.ts';
@@ -87,9 +87,11 @@ async function signatureState(
   }
 }
 
-/** The keys are the same for everyone: without an identity in the options, any of `npm start` will do. */
+/** The keys are the same for everyone: without an identity in the options or in a configuration, any of `npm start` will do. */
 function openClientAsAnyone(options: ConnectionOptions): SignetClient {
-  if (options.as !== undefined || options.cert !== undefined) return openClient(options);
+  const { as, cert, configFile } = options;
+  if (as !== undefined || cert !== undefined || readClientSettings(configFile) !== undefined)
+    return openClient(options);
   const [first] = Object.keys(readDevState(options.data).identities);
   return openClient(first === undefined ? options : { ...options, as: first });
 }
