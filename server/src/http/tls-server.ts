@@ -121,7 +121,8 @@ export function httpOptions({
     requestTimeout: requestMs,
     connectionsCheckingInterval: 1000,
     keepAliveTimeout: keepAliveMs,
-    maxHeaderSize: headerBytes,
+    // Node refuses what reaches the number: URL, names and values together.
+    maxHeaderSize: headerBytes + 1,
     // Missing and wrong hosts are answered by the application, with a body.
     requireHostHeader: false,
   } as const;

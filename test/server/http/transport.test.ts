@@ -120,6 +120,13 @@ const raw: readonly (readonly [name: string, request: string, status: number, me
   ['CONNECT', 'CONNECT evil:443 HTTP/1.1\r\nHost: evil:443\r\n\r\n', 405, 'the method is not allowed at this path'],
 ];
 
+test('URL and header fields may have 16 KiB together, and not one byte more', async (t) => {
+  const others = ['/healthz', 'Host', 'localhost', 'Connection', 'close', 'X'].join('').length;
+  const sent = (bytes: number) => send(`${healthz}Connection: close\r\nX: ${'y'.repeat(bytes - others)}\r\n\r\n`);
+  t.is(first(await sent(16_384)).status, 200);
+  t.is(first(await sent(16_385)).status, 431);
+});
+
 for (const [name, request, status, message] of raw) {
   test(`${status} and close: ${name}`, async (t) => {
     t.deepEqual(first(await send(request)), { status, body: { code: status, message }, closes: true });

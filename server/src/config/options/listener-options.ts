@@ -44,7 +44,7 @@ export const limitsSchema = z.strictObject({
     .min(1024)
     .max(65_536)
     .default(16_384)
-    .meta(about('0.1', 32_768, 'Maximum size of all headers of a request.')),
+    .meta(about('0.1', 32_768, 'Maximum size of the address and all header fields of a request, names and values.')),
   bodyBytes: z
     .int()
     .min(1024)
