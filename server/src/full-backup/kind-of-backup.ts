@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 
 /* How each file of age (age-encryption.org/v1) and of SQLite begins. */
 const beginnings = { complete: 'age-encryption.org/v1\n', store: 'SQLite format 3\0' } as const;
@@ -13,6 +13,8 @@ export function kindOfBackup(file: string): keyof typeof beginnings | undefined 
 function beginningOf(file: string): string {
   let handle: number;
   try {
+    // What comes through a pipe can be read once, by whoever unpacks it.
+    if (!statSync(file).isFile()) return '';
     handle = openSync(file, 'r');
   } catch {
     return '';
@@ -20,8 +22,6 @@ function beginningOf(file: string): string {
   try {
     const bytes = Buffer.alloc(beginnings.complete.length);
     return bytes.toString('latin1', 0, readSync(handle, bytes));
-  } catch {
-    return '';
   } finally {
     closeSync(handle);
   }
