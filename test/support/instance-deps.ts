@@ -4,7 +4,7 @@ import { plainlyAttested } from '@signet/server/instances/attestation/attestatio
 import type { Caller } from '@signet/server/instances/caller';
 import type { InstanceDeps } from '@signet/server/instances/instance-deps';
 import type { RecordingConditions } from '@signet/server/model/certificate-store';
-import type { InstanceDetails, InstanceKey, InstanceStatus } from '@signet/server/model/instance-store';
+import type { InstanceDetails, InstanceKey, InstanceStatus, Lineage } from '@signet/server/model/instance-store';
 import { exactKeyId } from '@signet/server/registered-key';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
 import { buildTbsCertificate, serialFrom, signCertificate } from '@signet/server/x509/build-certificate';
@@ -64,6 +64,8 @@ export interface DepsSketch {
   readonly row?: object | undefined;
   readonly status?: InstanceStatus | undefined;
   readonly rotation?: string;
+  /** How the presented serial stands once the provider has answered; default as before. */
+  readonly still?: Lineage;
   readonly attested?: Partial<Attested>;
   /** Whether the provider can be asked, in the first snapshot and in the later one. */
   readonly providers?: readonly [first: boolean, later: boolean];
@@ -121,7 +123,10 @@ export function instanceDeps(sketch: DepsSketch): { readonly deps: InstanceDeps;
         await decide(conditions);
         done.push(`registered ${JSON.stringify({ clientOnly, sshAllowed })}`);
       },
-      allowSsh: async (_key: unknown, allowed: boolean) => void done.push(`SSH ${allowed}`),
+      allowSsh: async (_key: unknown, _presented: unknown, allowed: boolean) => {
+        done.push(`SSH ${allowed}`);
+        return sketch.still ?? status?.lineage;
+      },
     },
     store: {
       change: async (_context: unknown, work: (transaction: object) => Promise<unknown>) =>

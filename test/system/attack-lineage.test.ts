@@ -160,6 +160,33 @@ test('an instance whose provider does not allow SSH gets none at /sshcert, as th
   t.deepEqual((await ask(last)).body, refused);
 });
 
+test('SSH alone is given to no certificate that left the lineage while the provider was asked', async (t) => {
+  const hostname = 'one.hosts.example';
+  const allowed = { certSSH: 'true', attestedSshCertPrincipals: hostname };
+  const waiting = Promise.withResolvers<() => void>();
+  const answering: Answering = (call, response, request) => {
+    if (call.path === '/attest/instance') confirm()(call, response, request);
+    else waiting.resolve(() => confirm(allowed)(call, response, request));
+  };
+  const world = await worldWith(t, answering, sshOptions(t));
+  const rules = [...system.policies.providers, ['ALLOW', 'providers', 'launch', 'hostname.hosts.example']] as const;
+  await world.save({ ...system, policies: { providers: rules } });
+  const { pair: _, ...instance } = await registerCalled(world, 's-2');
+  const ssh = JSON.stringify(sshRequest('host', 'media.player', hostname));
+  const late = world.as(instance)('/instance/prov.cloud/media/player/s-2', json({ ssh }));
+  const answer = await waiting.promise;
+  t.is((await registerCalled(world, 's-2')).answer.status, 201);
+  answer();
+  t.deepEqual((await late).body, { code: 403, message: 'the instance is revoked, it must register again' });
+  const record = await world.store.instances.find({
+    provider: parsePrincipalName('prov.cloud'),
+    domain: parseDomainName('media'),
+    service: parseServiceName('player'),
+    instanceId: parsePathElement('s-2'),
+  });
+  t.like(record, { sshAllowed: false, revoked: true });
+});
+
 test('SSH certificates are revoked with the certificate that asked for them', async (t) => {
   const world = await instanceWorld(t, { domains: withLogins, options: sshOptions(t) });
   const name = 'x-3.player.media.sys-auth-server.instanceid.signet.test';

@@ -104,6 +104,11 @@ async function recordRefresh(
   if (rotation !== 'moved') await refuseForeign(deps, caller, key, rotation);
 }
 
+/* INVARIANT: without a request for a certificate the lineage is compared again here, before anything is given: the provider took its time. */
+async function recordSshAllowed(deps: InstanceDeps, caller: Caller, key: InstanceKey, allowed: boolean): Promise<void> {
+  await refuseForeign(deps, caller, key, await deps.instances.allowSsh(key, caller.certificate.serial, allowed));
+}
+
 /**
  * `POST /instance/{provider}/{domain}/{service}/{instanceId}`: a new certificate for an instance that presents its current or previous
  * one. Throws as `registerInstance` does.
@@ -126,7 +131,7 @@ export async function refreshInstance(
     return request === undefined ? noNames : namesFor(at, request, key, stated);
   };
   findTenant(deps.snapshot(), key);
-  const { lineage, clientOnly, sshAllowed } = await requireOwnCertificate(deps, caller, key);
+  const { lineage, clientOnly } = await requireOwnCertificate(deps, caller, key);
   const names = authorize(deps.snapshot());
   if (lineage !== 'missing') await refuseForeign(deps, caller, key, lineage);
   const { principal, address } = caller;
@@ -135,12 +140,12 @@ export async function refreshInstance(
   const answer = await attest(deps, input);
   const attested: Attested = clientOnly ? { ...answer, usage: 'client' } : answer;
   if (attested.recorded && lineage === 'missing') throw new ForbiddenError('the instance is not registered');
+  if (request === undefined && attested.recorded) await recordSshAllowed(deps, caller, key, attested.ssh);
   const signed = request && (await signInstance(deps, input, request, attested));
   const presentedEnd = Math.floor(caller.certificate.notAfter / 1000);
   const asking = { ...caller.certificate, notAfter: signed?.notAfter ?? presentedEnd };
   const ssh = await hostCertificate(deps, issueHost, input, { attested, asking, authorize });
   if (signed !== undefined) await recordRefresh(deps, caller, signed, { key, attested, authorize });
-  else if (attested.recorded && attested.ssh !== sshAllowed) await deps.instances.allowSsh(key, attested.ssh);
   const presented = signed && presentedChain(signed, deps.issuers.current().rootsPem);
   return {
     provider: key.provider,

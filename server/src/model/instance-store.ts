@@ -121,8 +121,11 @@ export interface InstanceStore {
     given: RefreshedCertificate,
     conditions?: RecordingConditions,
   ): Promise<Rotation>;
-  /** Remembers what the provider says of SSH where no certificate is recorded with it. */
-  allowSsh(key: InstanceKey, allowed: boolean): Promise<void>;
+  /**
+   * Remembers what the provider says of SSH where no certificate is recorded with it, when the presented serial is the current or the
+   * previous one; answers how it stands.
+   */
+  allowSsh(key: InstanceKey, presented: string, allowed: boolean): Promise<Lineage>;
   /** Keeps a join token by the digest of its text. Throws what the conditions throw. */
   addJoinToken(digest: string, token: JoinToken, conditions?: RecordingConditions): Promise<void>;
   /** Spends a token for this instance: of any number of calls at once, exactly one is answered true. */

@@ -1,6 +1,7 @@
-import { sql } from 'kysely';
+import { type ExpressionBuilder, sql } from 'kysely';
 import { type InstanceColumns, type InstanceFilter, whereInstance } from './certificate-rows.ts';
 import { headOfChanges } from './change-rows.ts';
+import type { Schema } from './database-schema.ts';
 import { type Places, rowsStatement, statement } from './statement.ts';
 
 /* What is executed for each certificate that is issued, and hardly ever changes: put into words once for each store. */
@@ -34,6 +35,11 @@ interface NextSerial extends InstanceColumns {
   readonly presented: string;
   readonly at: number;
   readonly not_after: number;
+  readonly ssh_allowed: number;
+}
+
+interface AllowedSsh extends InstanceColumns {
+  readonly presented: string;
   readonly ssh_allowed: number;
 }
 
@@ -185,14 +191,22 @@ export function instanceStatements() {
         row,
       )
         .where('revoked', '=', sql.lit(0))
-        .where((where) =>
-          where.or([
-            where('current_serial', '=', row.at('presented')),
-            where.and([where('previous_serial', '=', row.at('presented')), where('previous_used', '=', sql.lit(0))]),
-          ]),
-        ),
+        .where(({ eb }) => ofLineage(eb, row)),
+    ),
+    allowSsh: statement((db, row: Places<AllowedSsh>) =>
+      atKey(db.updateTable('instances').set({ ssh_allowed: row.at('ssh_allowed') }), row)
+        .where('revoked', '=', sql.lit(0))
+        .where(({ eb }) => ofLineage(eb, row)),
     ),
   };
+}
+
+/** Whether the presented serial number is the current one, or the previous one for the first time. */
+function ofLineage(where: ExpressionBuilder<Schema, 'instances'>, row: Places<Pick<NextSerial, 'presented'>>) {
+  return where.or([
+    where('current_serial', '=', row.at('presented')),
+    where.and([where('previous_serial', '=', row.at('presented')), where('previous_used', '=', sql.lit(0))]),
+  ]);
 }
 
 function atKey<Query extends InstanceFilter<Query>>(query: Query, key: Places<InstanceColumns>): Query {

@@ -96,10 +96,12 @@ export class KyselyInstanceStore implements InstanceStore {
     });
   }
 
-  async allowSsh(key: InstanceKey, allowed: boolean): Promise<void> {
-    await this.#database.change((db) =>
-      whereInstance(db.updateTable('instances').set({ ssh_allowed: flag(allowed) }), instanceColumns(key)).execute(),
-    );
+  allowSsh(key: InstanceKey, presented: string, allowed: boolean): Promise<Lineage> {
+    const values = { ...instanceColumns(key), presented, ssh_allowed: flag(allowed) };
+    return this.#database.change(async (db) => {
+      await this.#statements.allowSsh.execute(db, values);
+      return (await this.#statusOf(db, key, presented)).lineage;
+    });
   }
 
   async addJoinToken(digest: string, token: JoinToken, conditions?: RecordingConditions): Promise<void> {

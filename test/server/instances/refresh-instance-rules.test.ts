@@ -171,16 +171,16 @@ const cases: readonly (readonly [note: string, ask: Ask, outcome: readonly strin
   ],
   // SSH.
   ['both certificates', { ssh: 'ssh' }, [asked, intended, host, rotated, 'given X.509 and SSH']],
-  ['SSH alone', { csr: undefined, ssh: 'ssh' }, [asked, 'host certificate for ', 'given SSH']],
+  ['SSH alone', { csr: undefined, ssh: 'ssh' }, [asked, 'SSH true', 'host certificate for ', 'given SSH']],
   [
     'SSH with a stated host name',
     { csr: undefined, ssh: 'ssh', hostname: 'h1.hosts.example.com' },
-    [asked, 'host certificate for h1.hosts.example.com', 'given SSH'],
+    [asked, 'SSH true', 'host certificate for h1.hosts.example.com', 'given SSH'],
   ],
   [
     'SSH with names that the provider states',
     { csr: undefined, ssh: 'ssh', ...attested({ sshPrincipals: ['H2.hosts.example.com', 'h2.example.com'] }) },
-    [asked, 'host certificate for H2.hosts.example.com', 'given SSH'],
+    [asked, 'SSH true', 'host certificate for H2.hosts.example.com', 'given SSH'],
   ],
   [
     'SSH that the provider does not allow',
@@ -195,7 +195,22 @@ const cases: readonly (readonly [note: string, ask: Ask, outcome: readonly strin
   [
     'SSH alone that it allows again',
     { csr: undefined, ssh: 'ssh', status: { ...status, sshAllowed: false } },
-    [asked, 'host certificate for ', 'SSH true', 'given SSH'],
+    [asked, 'SSH true', 'host certificate for ', 'given SSH'],
+  ],
+  [
+    'SSH alone with a certificate that left the lineage meanwhile',
+    { csr: undefined, ssh: 'ssh', still: 'foreign' },
+    [asked, 'SSH true', 'instance revoked', 'told', isRevoked],
+  ],
+  [
+    'SSH alone of an instance that was revoked meanwhile',
+    { csr: undefined, ssh: 'ssh', still: 'revoked' },
+    [asked, 'SSH true', isRevoked],
+  ],
+  [
+    'SSH alone of an instance that was deleted meanwhile',
+    { csr: undefined, ssh: 'ssh', still: 'missing' },
+    [asked, 'SSH true', 'the instance is not registered'],
   ],
   [
     'SSH alone without a record',
