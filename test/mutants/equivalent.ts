@@ -353,14 +353,14 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'server/src/instances/attestation/jwt-keys.ts',
-    from: 'if (isNew) current = next;',
+    from: 'if (next.text !== current.text) current = next;',
     to: 'if (true) current = next;',
     reason: 'a set of the same text has the same keys',
   },
   {
     file: 'server/src/instances/attestation/jwt-keys.ts',
-    from: 'if (error instanceof errors.JWKSNoMatchingKey && (await readAgain())) return current.find(header, token);',
-    to: 'if (true && (await readAgain())) return current.find(header, token);',
+    from: 'if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;',
+    to: 'if (false) throw error;',
     reason: 'any other fault lies in the token, and is found again with other keys',
   },
   {

@@ -129,6 +129,8 @@ test('keys that the issuer puts into the file count at once, those that it takes
   };
   t.deepEqual([await ask('k1', pair.privateKey), await ask('k2', other.privateKey)], [true, false]);
   await write(['k1', pair.publicKey], ['k2', other.publicKey]);
+  const atOnce = Array.from({ length: 8 }, () => ask('k2', other.privateKey));
+  t.deepEqual(await Promise.all(atOnce), Array(8).fill(true), 'for all that come with it at one time');
   t.deepEqual([await ask('k2', other.privateKey), await ask('k1', pair.privateKey)], [true, true]);
   writeFileSync(keysFile, '{"keys":');
   own.advance(30_000);

@@ -24,11 +24,12 @@ export function fetchedKeys(deps: FetchedKeysDeps): CompactVerifyGetKey {
   const keys = new FetchedKeys(deps);
   return async (header, token) => {
     await keys.renew();
+    const known = keys.current();
     try {
-      return await keys.current()(header, token);
+      return await known(header, token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-      if (await keys.areOthers()) return keys.current()(header, token);
+      if (await keys.areOthers(known)) return keys.current()(header, token);
       throw keys.fault ?? error;
     }
   };
@@ -69,11 +70,10 @@ class FetchedKeys {
     if (isWaitedFor) await asked;
   }
 
-  /** Asks for keys that are not known; answers whether there are others than before. */
-  async areOthers(): Promise<boolean> {
-    const before = this.#known;
+  /** Asks for keys that are not known; answers whether there are others than those, whoever asked for them. */
+  async areOthers(than: CompactVerifyGetKey): Promise<boolean> {
     await this.#ask();
-    return this.#known !== before;
+    return this.#known?.find !== than;
   }
 
   get #isUsable(): boolean {

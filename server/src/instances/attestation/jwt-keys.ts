@@ -39,20 +39,28 @@ async function readKeySet(file: string): Promise<KeySet> {
 export async function keysOfFile(file: string, clock: Clock): Promise<CompactVerifyGetKey> {
   let current = await readKeySet(file);
   let readAt = clock.now();
-  const readAgain = async (): Promise<boolean> => {
+  let [begun, taken] = [0, 0];
+  const readAgain = async (): Promise<void> => {
+    begun += 1;
+    const order = begun;
     const next = await readKeySet(file).catch(() => current);
     readAt = clock.now();
-    const isNew = next.text !== current.text;
-    if (isNew) current = next;
-    return isNew;
+    // Another one that began later has seen what is newer.
+    if (order < taken) return;
+    taken = order;
+    if (next.text !== current.text) current = next;
   };
   return async (header, token) => {
     if (Math.abs(clock.now() - readAt) >= fileAgeMs) await readAgain();
+    const known = current;
     try {
-      return await current.find(header, token);
+      return await known.find(header, token);
     } catch (error) {
-      if (error instanceof errors.JWKSNoMatchingKey && (await readAgain())) return current.find(header, token);
-      throw error;
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      await readAgain();
+      // Others than those that were looked in count, whoever read them.
+      if (current === known) throw error;
+      return current.find(header, token);
     }
   };
 }
