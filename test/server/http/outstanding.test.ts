@@ -115,6 +115,19 @@ test.serial('who does not read gets no more, and others do; reading and closing 
   t.is((await call('/oauth2/keys')).status, 200);
 });
 
+test.serial('a bundle of chosen versions is made for one caller, and counts whole', async (t) => {
+  const call = caller(file, server, player);
+  const body = JSON.stringify({ policyVersions: { large: '0' } });
+  const raw = await open(player);
+  raw.socket.write(
+    `POST /v1/domain/catalog/policy/signed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  await until('the principal is told to read', async () => (await call('/oauth2/keys')).status === 429);
+  await until('the answer is whole', () => raw.text().length > 1_000_000);
+  await until('there is room again', async () => (await call('/oauth2/keys')).status === 200);
+  t.deepEqual(statuses(raw.text()), [200]);
+});
+
 /** Sends the head of a request, whose body never comes. */
 async function hold(t: ExecutionContext, at: TestServer, who: CallerOptions, head: string): Promise<void> {
   const { hostname: host, port } = new URL(at.baseUrl);

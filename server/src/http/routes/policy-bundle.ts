@@ -55,9 +55,10 @@ export function postPolicyBundleRoute(deps: PolicyBundleDeps): RouterMiddleware<
         : deps.profile.bundleSignature;
     const domain = existingDomain(deps.snapshot(), name);
     const bundle = deps.publisher.publish(domain, form, versions);
-    const tagOf = versions.size === 0 ? tags[deps.profile.bundleTag] : chosenTags[deps.profile.bundleTag];
+    const isShared = versions.size === 0;
+    const tagOf = (isShared ? tags : chosenTags)[deps.profile.bundleTag];
     const conditionsIgnored = deps.profile.bundleConditionsIgnored;
-    await answerBundle(ctx, bundle, { tagOf, conditionsIgnored, cacheControl: 'no-store' });
+    await answerBundle(ctx, bundle, { tagOf, conditionsIgnored, cacheControl: 'no-store', isShared });
   };
 }
 
@@ -86,6 +87,8 @@ interface BundleAnswer {
   readonly formerly?: TagOf;
   readonly conditionsIgnored: boolean;
   readonly cacheControl: string;
+  /** Whether others are given the same text. */
+  readonly isShared: boolean;
 }
 
 /** In the form that caches hold. Whoever has the same payload in the form of 0.1 keeps it: an upgrade has no host fetch anything. */
@@ -93,6 +96,7 @@ const storedAnswer: Omit<BundleAnswer, 'cacheControl'> = {
   tagOf: tags.edition,
   formerly: ({ formerTag }) => formerTag,
   conditionsIgnored: false,
+  isShared: true,
 };
 
 function answerBundle(ctx: RouteContext, bundle: PublishedBundle, answer: BundleAnswer): undefined | Promise<void> {
@@ -120,9 +124,9 @@ function knownTag(
 async function answerWhole(
   ctx: RouteContext,
   bundle: PublishedBundle,
-  { tagOf, conditionsIgnored, cacheControl }: BundleAnswer,
+  { tagOf, conditionsIgnored, cacheControl, isShared }: BundleAnswer,
 ): Promise<void> {
-  ctx.state.isSharedAnswer = true;
+  ctx.state.isSharedAnswer = isShared;
   ctx.set('cache-control', cacheControl);
   const issued = await bundle.issue();
   // The domain may have changed since.

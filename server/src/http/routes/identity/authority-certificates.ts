@@ -49,6 +49,7 @@ const types = { der: 'application/pkix-crl', pem: 'application/x-pem-file' } as 
  * or `Accept`. `GET /crl/chain`: those of all issuers and roots, as whole chains are checked with; PEM.
  */
 export function revocationListRoute(deps: RevocationListDeps): RouterMiddleware<RequestState> {
+  const inPem = keptText();
   return async (ctx) => {
     ctx.vary('Accept');
     ctx.state.work += costs.read;
@@ -57,11 +58,29 @@ export function revocationListRoute(deps: RevocationListDeps): RouterMiddleware<
     const format = issuer === 'chain' ? 'pem' : formatOf(ctx);
     const mark = `${lists.map(({ digest }) => digest.slice(0, 27)).join('.')}-${format}`;
     if (callerHas(ctx, mark, maxAgeOf(deps, lists))) return;
-    const body = format === 'pem' ? (await Promise.all(lists.map((list) => list.pem()))).join('') : lists[0]?.der;
+    const body = format === 'pem' ? await inPem(lists, mark) : lists[0]?.der;
     ctx.state.isSharedAnswer = true;
     ctx.res.setHeader('Content-Type', types[format]);
     ctx.body = body;
   };
+}
+
+/**
+ * Lists in PEM, one after the other. INVARIANT: those of one mark are one text, which all who read it slowly hold together: how much that is
+ * together is not counted.
+ */
+function keptText(): (lists: readonly GivenCrl[], mark: string) => Promise<string> {
+  let kept: { readonly mark: string; readonly text: Promise<string> } | undefined;
+  return (lists, mark) => {
+    const [first, ...more] = lists;
+    if (first !== undefined && more.length === 0) return first.pem();
+    if (kept?.mark !== mark) kept = { mark, text: joined(lists) };
+    return kept.text;
+  };
+}
+
+async function joined(lists: readonly GivenCrl[]): Promise<string> {
+  return (await Promise.all(lists.map((list) => list.pem()))).join('');
 }
 
 /** As the query says; else PEM for those who say that they would rather have it. */
