@@ -3,6 +3,9 @@ import { InvalidRequestError } from '../errors.ts';
 
 const curves: readonly (string | undefined)[] = ['prime256v1', 'secp384r1', 'secp521r1'];
 
+/** What an RSA exponent must be below: a signature is verified in a time that grows with its length. */
+const rsaExponentEnd = 2n ** 32n;
+
 /**
  * The public key in `pem`, written again as SPKI PEM. P-256, P-384, P-521, RSA from 2048 to 8192 bits and Ed25519 are accepted. A private key is
  * refused, as it should not have come here. Throws `InvalidRequestError`, which never quotes the text.
@@ -15,6 +18,12 @@ export function parsePublicKey(pem: string): string {
   if (!isAccepted(key)) {
     throw new InvalidRequestError(
       'is a key of a kind that is not accepted: use P-256, P-384, P-521, RSA 2048 or more, or Ed25519',
+    );
+  }
+  const { publicExponent = 3n } = key.asymmetricKeyDetails ?? {};
+  if (publicExponent < 3n || publicExponent % 2n === 0n || publicExponent >= rsaExponentEnd) {
+    throw new InvalidRequestError(
+      'is an RSA key whose exponent is not accepted: it must be odd, 3 or more and below 2^32',
     );
   }
   return key.export({ type: 'spki', format: 'pem' }).toString();
