@@ -34,6 +34,8 @@ interface CrlServer {
 
 /** So many strangers are served at once: no budget counts them. */
 const strangersAtOnce = 512;
+/** Of each so many requests: those that come in one piece are begun before those of anybody else, whom they would hold up. */
+const maxRequestsOfStranger = 4;
 
 /**
  * Plain HTTP for those who read certificates and have none (RFC 5280 §4.2.1.13): the revocation lists and the certificates of the
@@ -70,7 +72,10 @@ function appFor(
     clock,
     logger,
     logRequests: config.log.requests,
-    limits: config.limits,
+    limits: {
+      ...config.limits,
+      connectionRequests: Math.min(config.limits.connectionRequests, maxRequestsOfStranger),
+    },
     tokenPath: `${basePath}/oauth2/token`,
     // Nobody says who they are here.
     isOpen: () => true,

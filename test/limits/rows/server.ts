@@ -295,6 +295,12 @@ export const serverRows: readonly Row[] = [
     'many questions have the answers of single ones, in their order',
   ),
   elsewhere(
+    'server/src/http/crl-server.ts',
+    'maxRequestsOfStranger',
+    'server/http/revocation-lists.test.ts',
+    'the plain listener begins four requests of a connection at a time, and no more',
+  ),
+  elsewhere(
     'server/src/signing-turns.ts',
     'maxWaiting',
     'server/signing-turns.test.ts',

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
 import { isCrlOf, readCrl } from '@signet/server/x509/crl-reader';
@@ -126,6 +127,30 @@ test('the plain listener has nothing but the lists and the certificates of the a
   t.is((await as()('/crl')).status, 401, 'over TLS callers say who they are');
   t.truthy((await as()('/healthz')).headers['strict-transport-security']);
   t.not(new URL(baseUrl).port, at.port);
+});
+
+/** The statuses of the answers to so many requests that come in one piece, until the connection is closed. */
+function statusesOf(crlUrl: string, count: number): Promise<readonly number[]> {
+  const { promise, resolve, reject } = Promise.withResolvers<readonly number[]>();
+  const { hostname, port, host, pathname } = new URL(crlUrl);
+  const request = (more: string) => `GET ${pathname} HTTP/1.1\r\nHost: ${host}\r\n${more}\r\n`;
+  const socket = connect(Number(port), hostname, () => {
+    socket.write(request('').repeat(count - 1) + request('Connection: close\r\n'));
+  });
+  let text = '';
+  socket.setEncoding('latin1').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  socket.on('error', reject);
+  socket.on('close', () => resolve([...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status))));
+  return promise;
+}
+
+test('the plain listener begins four requests of a connection at a time, and no more', async (t) => {
+  const { running } = await world(t);
+  const { crlUrl = '' } = running;
+  t.deepEqual(await statusesOf(crlUrl, 4), [200, 200, 200, 200]);
+  t.deepEqual(await statusesOf(crlUrl, 5), [200, 200, 200, 200, 429]);
 });
 
 test('certificates say where the list is', async (t) => {
