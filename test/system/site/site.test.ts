@@ -10,7 +10,6 @@ import { top } from '../../limits/constants.ts';
 const browserPath = '/usr/bin/chromium';
 const folder = join(top, 'docs/dist');
 const inBrowser = existsSync(browserPath) ? test : test.skip;
-if (!existsSync(browserPath)) test(`there is no ${browserPath}: the pages are not opened`, (t) => t.pass());
 if (!existsSync(folder)) throw new Error('there is no built site: run `npm run site -w test`');
 
 /** What is used of Playwright, which the package of the site has. */
@@ -38,6 +37,7 @@ interface Playwright {
 const ofSite = createRequire(join(top, 'docs/site/package.json'));
 const site = await serveSite(folder);
 test.after.always(() => site.close());
+if (!existsSync(browserPath)) test(`there is no ${browserPath}: the pages are not opened`, (t) => t.pass());
 
 async function withBrowser<Result>(use: (browser: Browser) => Promise<Result>): Promise<Result> {
   const { chromium }: Playwright = ofSite('playwright-core');
