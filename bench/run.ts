@@ -10,6 +10,7 @@ import { handshakesPart } from './handshakes/part.ts';
 import { impactPart } from './impact/part.ts';
 import { loadingPart } from './loading/part.ts';
 import type { Figure, PartContext, PartReport } from './measure/figure.ts';
+import { callgrindCounter } from './measure/instructions.ts';
 import { describeMachine } from './measure/machine.ts';
 import { writeRunData } from './measure/run-data.ts';
 import { memoryPart } from './memory/part.ts';
@@ -56,7 +57,11 @@ async function main(options: Options): Promise<void> {
     for (const part of options.parts) {
       const own = join(folder, part);
       mkdirSync(own);
-      const report = await runners[part]({ folder: own, quick: options.quick });
+      const report = await runners[part]({
+        folder: own,
+        quick: options.quick,
+        counter: options.count ? callgrindCounter(own) : undefined,
+      });
       write(`${report.markdown}\n`);
       figures.push(...report.figures);
     }

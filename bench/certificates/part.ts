@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Figure, PartContext, PartReport } from '../measure/figure.ts';
-import { callgrindCounter } from '../measure/instructions.ts';
+import type { InstructionCounter } from '../measure/instructions.ts';
 import { oneAnswer } from '../measure/one-answer.ts';
 import { formatNumber, formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { ratioOf, type Spread, spreadOf } from '../measure/statistics.ts';
@@ -39,13 +39,13 @@ async function measure(works: readonly Work[], quick: boolean): Promise<(name: s
 }
 
 /** What a certificate costs, against the least work that it takes and against the certificate library used plainly. */
-export async function certificatesPart({ folder, quick }: PartContext): Promise<PartReport> {
+export async function certificatesPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const { rounds, times } = planOf(quick);
   const { works, close } = await openWorks(folder, (rounds + 1) * times);
   const costsOf = await measure(works, quick);
   await close();
   const shareOf = (name: string) => ratioOf(costsOf(leastName), costsOf(name));
-  const counts = quick ? undefined : await countedIn(folder);
+  const counts = counter && (await countedIn(folder, counter));
   const countedShare = (name: string) => counts?.[name] && ratioOf(counts[leastName] ?? [], counts[name]);
   const rows = works.map(({ name }) => [
     name,
@@ -74,13 +74,15 @@ export async function certificatesPart({ folder, quick }: PartContext): Promise<
   return { markdown, figures: figuresOf(shareOf, countedShare(refreshed(16)), syncs) };
 }
 
-/** Instructions of what has an aim, and of the least work; undefined where they cannot be counted. */
-async function countedIn(folder: string): Promise<Counts | undefined> {
-  const counter = callgrindCounter(folder);
-  if (counter === undefined) return undefined;
+/** Instructions of what has an aim, and of the least work. */
+async function countedIn(folder: string, counter: InstructionCounter): Promise<Counts> {
   const own = join(folder, 'counted');
   mkdirSync(own);
-  const order: CountOrder = { folder: own, countIn: folder, names: [leastName, 'a certificate', refreshed(16)] };
+  const order: CountOrder = {
+    folder: own,
+    countIn: counter.folder,
+    names: [leastName, 'a certificate', refreshed(16)],
+  };
   const counts = await oneAnswer(countScript, order, counter);
   if (!isCounts(counts)) throw new Error('no instructions were counted');
   return counts;

@@ -1,5 +1,4 @@
 import type { PartContext, PartReport } from '../measure/figure.ts';
-import { callgrindCounter } from '../measure/instructions.ts';
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { countDecisions } from './count-plans.ts';
 import { type EngineName, handCoded } from './engines/index.ts';
@@ -13,7 +12,7 @@ const byHand: readonly EngineName[] = ['ours', ...handCoded.bare, ...handCoded.o
 const all: readonly EngineName[] = [...byHand, 'CASL', 'casbin', 'Cedar'];
 
 /** Decisions a second of processor time, ours against hand-coded look-ups and three engines. */
-export async function decisionsPart({ folder, quick }: PartContext): Promise<PartReport> {
+export async function decisionsPart({ quick, counter }: PartContext): Promise<PartReport> {
   const effort: Effort = quick
     ? { rounds: 5, cpuMs: 20, peerLimitMs: 20_000, batches: 500 }
     : { rounds: 5, cpuMs: 100, peerLimitMs: 60_000, batches: 10_000 };
@@ -23,7 +22,6 @@ export async function decisionsPart({ folder, quick }: PartContext): Promise<Par
     results.push(...(await measurePlan(plan, quick ? byHand : all, effort)));
   }
   const figures = decisionFigures(results);
-  const counter = quick ? undefined : callgrindCounter(folder);
   const counted = counter && (await countDecisions(counter));
   const tokens = await tokenDecisions(quick, counter);
   const rows = figures.map(({ title, value, aim }) => [

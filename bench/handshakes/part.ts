@@ -1,5 +1,4 @@
 import type { PartContext, PartReport } from '../measure/figure.ts';
-import { callgrindCounter } from '../measure/instructions.ts';
 import { cpuRounds } from '../measure/rounds.ts';
 import { countInstructions, type ServersPlan, withServers } from '../measure/servers.ts';
 import { createPeers, peerNames } from '../token/contenders.ts';
@@ -7,7 +6,7 @@ import { costFigures, costTable, peerTable } from '../token/cost-tables.ts';
 import { createSignet, signetName } from '../token/signet.ts';
 
 /** What a token costs a server whose callers keep no connection: a full handshake of mutual TLS with each. */
-export async function handshakesPart({ folder, quick }: PartContext): Promise<PartReport> {
+export async function handshakesPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const peers = (await createPeers(folder)).filter(({ name }) => name !== peerNames.oidc);
   const plan: ServersPlan = {
     contenders: [...peers, await createSignet(folder)],
@@ -17,7 +16,6 @@ export async function handshakesPart({ folder, quick }: PartContext): Promise<Pa
   const cpu = await withServers(plan, [], (running) =>
     cpuRounds(running, quick ? { warmUp: 400, rounds: 9, requests: 100 } : { warmUp: 1500, rounds: 21, requests: 300 }),
   );
-  const counter = quick ? undefined : callgrindCounter(folder);
   const instructions = counter && (await countInstructions(plan, counter, { warmUp: 400, rounds: 5, requests: 100 }));
   const aims = [{ id: 'bare', peer: peerNames.bare }];
   const costs = { cpu, instructions };

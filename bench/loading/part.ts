@@ -1,6 +1,6 @@
 import { kinds, layouts, type WorkloadPlan } from '../decisions/workload.ts';
 import type { Figure, PartContext, PartReport } from '../measure/figure.ts';
-import { callgrindCounter, type InstructionCounter } from '../measure/instructions.ts';
+import type { InstructionCounter } from '../measure/instructions.ts';
 import { oneAnswer } from '../measure/one-answer.ts';
 import type { OwnCost } from '../measure/own-cpu.ts';
 import { formatNumber, formatSpread, markdownTable, verdict } from '../measure/report.ts';
@@ -26,14 +26,13 @@ interface Rounds {
 }
 
 /** What a new bundle costs a running service and the server that signs it, and what the policies of an engine weigh. */
-export async function loadingPart({ folder, quick }: PartContext): Promise<PartReport> {
+export async function loadingPart({ quick, counter }: PartContext): Promise<PartReport> {
   const figures: Figure[] = [];
   for (const megabytes of [1, 10]) {
     const rounds: Rounds = { load: [], again: [], least: [], turn: [], sign: [] };
     for (let round = 0; round < (quick ? 3 : 9); round++) await measureRound(megabytes, rounds);
     figures.push(...figuresOf(megabytes, rounds));
   }
-  const counter = quick ? undefined : callgrindCounter(folder);
   if (counter !== undefined) figures.push(...(await countedFigures(10, counter)));
   const rows = figures.map(({ title, unit, value, aim }) => [
     title,

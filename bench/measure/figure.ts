@@ -1,3 +1,4 @@
+import type { InstructionCounter } from './instructions.ts';
 import type { Spread } from './statistics.ts';
 
 /** One measured figure of the report: what pictures are drawn from and what `gate` compares. */
@@ -19,8 +20,12 @@ export interface PartReport {
   readonly figures: readonly Figure[];
 }
 
-/** What every part gets: a temporary folder of its own and whether to be short. */
+/** What every part gets. */
 export interface PartContext {
+  /** A temporary folder of its own. */
   readonly folder: string;
+  /** Whether to be short. */
   readonly quick: boolean;
+  /** Absent where instructions are not to be counted, or cannot be. */
+  readonly counter: InstructionCounter | undefined;
 }

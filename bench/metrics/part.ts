@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { exposition } from '@signet/server/metrics/readings';
 import { createServerMetrics } from '@signet/server/metrics/server-metrics';
 import type { PartContext, PartReport } from '../measure/figure.ts';
-import { callgrindCounter } from '../measure/instructions.ts';
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { cpuRounds } from '../measure/rounds.ts';
 import { countInstructions, type ServersPlan, withServers } from '../measure/servers.ts';
@@ -15,7 +14,7 @@ import { createSignet } from '../token/signet.ts';
 const aims = { token: 1.03, scrapeMs: 2, series: 200 };
 
 /** What metrics cost: a token of the real server with and without them in turn, and a scrape. */
-export async function metricsPart({ folder, quick }: PartContext): Promise<PartReport> {
+export async function metricsPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const configured = { 'without metrics': '', 'with metrics': 'metrics: { listen: { port: 0 } }\n' };
   const contenders = await Promise.all(
     Object.entries(configured).map(([name, more]) => {
@@ -31,7 +30,6 @@ export async function metricsPart({ folder, quick }: PartContext): Promise<PartR
       quick ? { warmUp: 3000, rounds: 9, requests: 1000 } : { warmUp: 8000, rounds: 21, requests: 1500 },
     ),
   );
-  const counter = quick ? undefined : callgrindCounter(folder);
   const instructions = counter && (await countInstructions(plan, counter, { warmUp: 4000, rounds: 5, requests: 500 }));
   const scrapes = { text: await scrape('text', quick), openmetrics: await scrape('openmetrics', quick) };
   const rows = Object.entries(scrapes).map(([format, { series, cost }]) => [

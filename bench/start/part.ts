@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { Figure, PartContext, PartReport } from '../measure/figure.ts';
-import { callgrindCounter, type InstructionCounter } from '../measure/instructions.ts';
+import type { InstructionCounter } from '../measure/instructions.ts';
 import { asPacked, packServer } from '../measure/packed.ts';
 import { treeCpuNanoseconds } from '../measure/process-tree.ts';
 import { startProgram } from '../measure/program.ts';
@@ -18,7 +18,7 @@ const sayingTime = `data:text/javascript,process.on('exit',()=>{const{user,syste
 const [nothing, version, serve] = ['Node that does nothing', '`signet --version`', '`signet serve`'];
 
 /** Processor time from the start of the process until a server answers, and of a command that only says something. */
-export async function startPart({ folder, quick }: PartContext): Promise<PartReport> {
+export async function startPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const program = packServer(folder);
   const signet = asPacked(await createSignet(folder), program, 'ours');
   const peers = (await createPeers(folder)).filter(({ name }) => name !== peerNames.oidc);
@@ -43,7 +43,6 @@ export async function startPart({ folder, quick }: PartContext): Promise<PartRep
       aim: atMost(0.5),
     },
   ];
-  const counter = quick ? undefined : callgrindCounter(folder);
   const counts = counter && (await countStarts(counter, folder, { program, servers: [...peers, signet] }));
   figures.push(...countedFigures(counts));
   const rows = starts.map(([name]) => [name, formatSpread(of(name)), countText(counts, name)]);

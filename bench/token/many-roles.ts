@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Figure, PartContext, PartReport } from '../measure/figure.ts';
-import { callgrindCounter, type InstructionCounter } from '../measure/instructions.ts';
+import type { InstructionCounter } from '../measure/instructions.ts';
 import { formatSpread } from '../measure/report.ts';
 import { cpuRounds, instructionRounds, type Running } from '../measure/rounds.ts';
 import { withServers } from '../measure/servers.ts';
@@ -49,7 +49,7 @@ async function withBoth<T>(folder: string, wrapper: readonly string[], use: Use<
 }
 
 /** A token for one role, of a caller who holds a thousand in the domain, against one of a caller who holds it alone. */
-export async function manyRolesPart({ folder, quick }: PartContext): Promise<PartReport> {
+export async function manyRolesPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const rounds = await withBoth(join(folder, 'many-roles'), [], (running) =>
     cpuRounds(
       running,
@@ -57,7 +57,6 @@ export async function manyRolesPart({ folder, quick }: PartContext): Promise<Par
     ),
   );
   const value = ratioOf(rounds.get(thousand) ?? [], rounds.get(one) ?? []);
-  const counter = quick ? undefined : callgrindCounter(folder);
   const counted = counter && (await countBoth(join(folder, 'many-roles-counted'), counter));
   const title = 'a token for one role of 1,000 held ÷ one for the only role held';
   const figures: readonly Figure[] = [

@@ -1,5 +1,4 @@
 import type { Figure, PartContext, PartReport } from '../measure/figure.ts';
-import { callgrindCounter } from '../measure/instructions.ts';
 import { formatSpread, verdict } from '../measure/report.ts';
 import { cpuRounds } from '../measure/rounds.ts';
 import { countInstructions, type ServersPlan, withServers } from '../measure/servers.ts';
@@ -17,7 +16,7 @@ const aims = [
 ];
 
 /** What a token costs, ours against three peers. */
-export async function tokenPart({ folder, quick }: PartContext): Promise<PartReport> {
+export async function tokenPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const contenders = [...(await createPeers(folder)), await createSignet(folder)];
   const plan: ServersPlan = { contenders, folder, target: async (contender, { baseUrl }) => contender.token(baseUrl) };
   const sizes: string[] = [];
@@ -31,14 +30,13 @@ export async function tokenPart({ folder, quick }: PartContext): Promise<PartRep
       quick ? { warmUp: 1500, rounds: 5, requests: 500 } : { warmUp: 16_000, rounds: 21, requests: 1500 },
     );
   });
-  const counter = quick ? undefined : callgrindCounter(folder);
   const instructions =
     counter && (await countInstructions(plan, counter, { warmUp: 12_000, rounds: 5, requests: 500 }));
   const inSignatures =
     counter &&
     instructions &&
     signaturesFigure(instructions.get(signetName) ?? [], await signatureInstructions(counter));
-  const manyRoles = await manyRolesPart({ folder, quick });
+  const manyRoles = await manyRolesPart({ folder, quick, counter });
   const blocks = [
     '## A token over kept-alive mutual TLS',
     `Sizes of the answers: ${sizes.join(', ')}.`,

@@ -1,5 +1,4 @@
 import type { PartContext, PartReport } from '../measure/figure.ts';
-import { callgrindCounter } from '../measure/instructions.ts';
 import { cpuRounds } from '../measure/rounds.ts';
 import { countInstructions, type FindTarget, type ServersPlan, withServers } from '../measure/servers.ts';
 import { createPeers, peerNames } from '../token/contenders.ts';
@@ -8,7 +7,7 @@ import { startLoad } from '../token/load-generator.ts';
 import { createSignet, signetName } from '../token/signet.ts';
 
 /** What it costs to tell an updater that nothing has changed: 304 to a bundle's entity tag, against Koa that checks the same certificate and answers 304. */
-export async function unchangedPart({ folder, quick }: PartContext): Promise<PartReport> {
+export async function unchangedPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const peers = (await createPeers(folder)).filter(({ name }) => name === peerNames.koa);
   const plan: ServersPlan = { contenders: [...peers, await createSignet(folder)], folder, target: askWithTag };
   const cpu = await withServers(plan, [], (running) =>
@@ -17,7 +16,6 @@ export async function unchangedPart({ folder, quick }: PartContext): Promise<Par
       quick ? { warmUp: 2000, rounds: 5, requests: 1000 } : { warmUp: 16_000, rounds: 21, requests: 3000 },
     ),
   );
-  const counter = quick ? undefined : callgrindCounter(folder);
   const instructions =
     counter && (await countInstructions(plan, counter, { warmUp: 12_000, rounds: 5, requests: 500 }));
   const aims = [{ id: 'koa', peer: peerNames.koa, aim: 1.1 }];

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { Figure, PartContext, PartReport } from '../measure/figure.ts';
-import { callgrindCounter, countingTree } from '../measure/instructions.ts';
+import { countingTree } from '../measure/instructions.ts';
 import { asPacked, packServer } from '../measure/packed.ts';
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { cpuRounds } from '../measure/rounds.ts';
@@ -18,7 +18,7 @@ const pair = fileURLToPath(new URL('./bare-workers.ts', import.meta.url));
  * What a token costs where two processes share the port: processor time of all processes of the server, in interleaved rounds. Two processes that take
  * turns on one processor find less in its caches, whatever they do: the bare server shows how much of it is that.
  */
-export async function workersPart({ folder, quick }: PartContext): Promise<PartReport> {
+export async function workersPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const program = packServer(folder);
   const signet = await createSignet(folder);
   const contenders = [
@@ -30,7 +30,6 @@ export async function workersPart({ folder, quick }: PartContext): Promise<PartR
     contender.token(baseUrl);
   const rounds = quick ? { warmUp: 6000, rounds: 15, requests: 500 } : { warmUp: 16_000, rounds: 41, requests: 1500 };
   const cpu = await withServers({ contenders, folder, target }, [], (running) => cpuRounds(running, rounds));
-  const counter = quick ? undefined : callgrindCounter(folder);
   const counts =
     counter &&
     (await countInstructions({ contenders, folder, target }, countingTree(counter), {
