@@ -114,6 +114,14 @@ export class Certificates {
     const name = commonName(subject);
     const parts = parseArguments(() => splitPrincipal(parsePrincipalName(name, 'principal')));
     if (parts === undefined) throw new SignetClientError('invalid-identity', 'the certificate names no service');
+    if (parts.domain === 'user') {
+      const help =
+        'an operator has the next one made (`signet identity issue`), or the person logs in (`signet login`)';
+      throw new SignetClientError(
+        'invalid-identity',
+        `\`${name}\` is a person, and only services renew themselves: ${help}`,
+      );
+    }
     const csr = requestWith(createPrivateKey(key), { commonName: name, ...altNamesOf(certificate) });
     const body = { csr, expiryTime: life(query), keyId: query.keyId };
     const answer = await this.#post(['instance', parts.domain, parts.service, 'refresh'], body, query.signal);

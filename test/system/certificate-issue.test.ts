@@ -36,7 +36,7 @@ test('a certificate is made on the machine of the server, counts, is in the audi
 
   const issue = ['certificate', 'issue', 'user.jane', '--out', 'jane', '--json'];
   const issued = await local(...issue);
-  t.is(issued.status, 0, issued.stderr);
+  t.deepEqual([issued.status, issued.stderr], [0, '']);
   const at = (name: string) => join(folder, 'jane', name);
   t.like(JSON.parse(issued.stdout), { principal: 'user.jane', key: at('key.pem'), config: at('client.yaml') });
   t.is(statSync(at('key.pem')).mode & 0o777, 0o600);
@@ -56,6 +56,17 @@ test('a certificate is made on the machine of the server, counts, is in the audi
     t.is(refused.status, 2);
     t.regex(refused.stderr, /^signet: principal must be a user \(`user\.jane`\) or a service of `sys\.auth`/);
   }
+
+  const missing = await local('certificate', 'issue', 'sys.auth.operator', '--out', 'other');
+  t.is(missing.status, 1);
+  t.regex(missing.stderr, /^signet: `sys\.auth\.operator` is not a service that is enabled/);
+  t.deepEqual(JSON.parse((await local('audit', 'list', '--subject', 'sys.auth.operator', '--json')).stdout), []);
+  const another = await local('certificate', 'issue', 'user.joe', '--days', '31', '--out', 'joe', '--json');
+  t.is(another.status, 0, another.stderr);
+  t.deepEqual(another.stderr.split('\n').slice(0, -1), [
+    `signet: warning: it ends at ${JSON.parse(another.stdout).notAfter}: the server allows no life of 31 days`,
+    'signet: warning: `user.joe` has no role in `sys.auth`: `signet apply` its document with this member of `admin`',
+  ]);
 
   const revoked = await local('certificate', 'revoke', serialNumber);
   t.is(revoked.status, 0, revoked.stderr);

@@ -1,17 +1,24 @@
 import { hash } from 'node:crypto';
 import { epochSeconds, formatTimestamp, systemClock } from '@signet/policy-engine/clock';
+import type { PrincipalName } from '@signet/policy-engine/names';
 import { Command } from 'commander';
+import { isKnownIdentity } from '../access/known-identity.ts';
 import { issuerFilesOf } from '../compose-identity.ts';
 import { addressesOf, loadConfig, type ServerConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
+import { ConflictError } from '../errors.ts';
+import { systemDomain } from '../management/rights.ts';
+import { systemRolesOf } from '../people/system-roles.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { openStore } from '../store/open.ts';
 import { openIssuers } from '../x509/issuers.ts';
 import { clientFolder, refuseClientFolder, writeClientConfig } from './identity/client-folder.ts';
-import { parseDays } from './identity/issue.ts';
+import { parseDays, warnOfShorterLife } from './identity/issue.ts';
 import { parseAdministrator } from './init/administrator.ts';
 import { signNew } from './init/issue.ts';
 import { localActor } from './local-user.ts';
-import { action, configPathOf, print } from './run.ts';
+import { snapshotIn } from './read-snapshot.ts';
+import { action, configPathOf, print, warn } from './run.ts';
 import { outputFolder, writeOutput } from './written-output.ts';
 
 interface IssueOptions {
@@ -44,7 +51,8 @@ async function issueLocally(principal: string, options: IssueOptions, command: C
   const config = loadConfig(configPathOf(command), processEnvironment());
   const files = clientFolder(outputFolder(options.out));
   if (!force) refuseClientFolder(files);
-  const { key, certificate, notAfter } = await issueRecorded(
+  const askedAt = systemClock.now();
+  const { key, certificate, notAfter, administers } = await issueRecorded(
     config,
     name,
     days === undefined ? undefined : days * 86_400,
@@ -54,37 +62,59 @@ async function issueLocally(principal: string, options: IssueOptions, command: C
   const { baseUrl } = addressesOf(config, config.listen.port);
   await writeClientConfig(files, { baseUrl, caBundle: config.certificates.roots }, force);
   print({ principal: name, notAfter: formatTimestamp(notAfter * 1000), ...files }, json);
+  warnOfShorterLife(days, askedAt, notAfter * 1000);
+  if (!administers)
+    warn(`\`${name}\` has no role in \`sys.auth\`: \`signet apply\` its document with this member of \`admin\``);
+}
+
+/** A certificate of a service that is not there leads nowhere: the server refuses it. Throws `ConflictError`. */
+function requireEnabled(snapshot: Snapshot, name: PrincipalName): void {
+  if (isKnownIdentity(name, snapshot)) return;
+  const help = '`signet apply` it there, or name a person';
+  throw new ConflictError(`\`${name}\` is not a service that is enabled in the document of \`sys.auth\`: ${help}`);
+}
+
+/** What a request of an operator over the network would get, too. */
+function lifeOf({ people, certificates }: ServerConfig, snapshot: Snapshot, name: PrincipalName) {
+  const { expirySeconds: defaultSeconds, maxExpirySeconds } = people;
+  if (name.startsWith('user.')) return { kind: 'user', defaultSeconds, maxSeconds: [maxExpirySeconds] } as const;
+  const ofDomain = snapshot.domain(systemDomain)?.limits.serviceCertExpirySeconds;
+  return { kind: 'service', defaultSeconds, maxSeconds: [certificates.serviceMaxExpirySeconds, ofDomain] } as const;
 }
 
 /** Signs, and records it with its audit record in one transaction. */
 async function issueRecorded(
   config: ServerConfig,
-  name: ReturnType<typeof parseAdministrator>,
+  name: PrincipalName,
   requestedSeconds: number | undefined,
-): Promise<{ key: string; certificate: string; notAfter: number }> {
+): Promise<{ key: string; certificate: string; notAfter: number; administers: boolean }> {
   const clock = systemClock;
-  const kind = name.startsWith('user.') ? 'user' : 'service';
-  const { expirySeconds, maxExpirySeconds } = config.people;
-  const longest = kind === 'user' ? maxExpirySeconds : config.certificates.serviceMaxExpirySeconds;
-  const life = { requestedSeconds, defaultSeconds: expirySeconds, maxSeconds: [longest] };
   const issuers = await openIssuers({ ...issuerFilesOf(config), onError: () => undefined });
   try {
     const store = await openStore(config.store, { clock });
     try {
+      const snapshot = await snapshotIn(store, [systemDomain]);
+      requireEnabled(snapshot, name);
       const issuer = issuers.signing(epochSeconds(clock));
       const { trustDomain } = config.certificates;
       const deps = { issuer, certificates: store.certificates, trustDomain, clock };
-      const { signed, key, spki } = await signNew(deps, { name, usage: 'client', hosts: [] }, { kind, ...life });
+      const order = { ...lifeOf(config, snapshot, name), requestedSeconds };
+      const { signed, key, spki } = await signNew(deps, { name, usage: 'client', hosts: [] }, order);
       const { serial, fingerprint, notAfter } = signed;
       await store.change({ actor: localActor() }, (transaction) =>
         transaction.recordCertificate({
           serial,
           fingerprint,
           principal: name,
-          details: { kind, notAfter: formatTimestamp(notAfter * 1000), key: hash('sha256', spki, 'base64url') },
+          details: {
+            kind: order.kind,
+            notAfter: formatTimestamp(notAfter * 1000),
+            key: hash('sha256', spki, 'base64url'),
+          },
         }),
       );
-      return { key, certificate: `${signed.pem}${signed.chainPem}`, notAfter };
+      const administers = systemRolesOf(snapshot, name, clock.now()).length > 0;
+      return { key, certificate: `${signed.pem}${signed.chainPem}`, notAfter, administers };
     } finally {
       await store.close();
     }

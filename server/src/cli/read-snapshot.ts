@@ -4,6 +4,7 @@ import { processEnvironment } from '../config/env.ts';
 import { checkDocuments } from '../management/check-documents.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
 import { noStore, snapshotOf, withNeeded } from '../management/stored-world.ts';
+import type { Store } from '../model/store.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { openStore } from '../store/open.ts';
 
@@ -24,13 +25,18 @@ export async function readSnapshotOf(source: SnapshotSource, now: number): Promi
   const store = await openStore(place, { readonly: true });
   try {
     const names = domain === undefined ? await store.domainNames() : [domain];
-    return await store.view(async (reader) =>
-      snapshotOf({
-        domains: await withNeeded(reader, new Map(), names),
-        switchedOff: await reader.switchedOff(),
-      }),
-    );
+    return await snapshotIn(store, names);
   } finally {
     await store.close();
   }
+}
+
+/** A snapshot of what decides about these domains of a store. */
+export async function snapshotIn(store: Pick<Store, 'view'>, names: readonly DomainName[]): Promise<Snapshot> {
+  return store.view(async (reader) =>
+    snapshotOf({
+      domains: await withNeeded(reader, new Map(), names),
+      switchedOff: await reader.switchedOff(),
+    }),
+  );
 }

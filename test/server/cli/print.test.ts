@@ -43,6 +43,11 @@ test('every character that turns, hides or moves what is shown is written out, i
   t.deepEqual(JSON.parse(await printed({ a: turning }, true)), { a: turning });
 });
 
+test('a list of nothing has no line, and is a list in JSON', async (t) => {
+  t.is(await printed([]), '');
+  t.is(await printed([], true), '[]\n');
+});
+
 test('a text that is the whole answer stays as it is', async (t) => {
   t.is(await printed('-----BEGIN KEY-----\nabc\n'), '-----BEGIN KEY-----\nabc\n\n');
 });

@@ -247,7 +247,7 @@ test('`signet identity issue` writes a folder with which the person calls, and o
   const files = ['--cert', at('operator.cert.pem'), '--key', at('operator.key.pem'), '--out', at('jane')];
   const command = ['identity', 'issue', 'user.jane', '--days', '7', ...server, ...files, '--json'];
   const first = await signet(...command);
-  t.is(first.status, 0, first.stderr);
+  t.deepEqual([first.status, first.stderr], [0, '']);
   const printed = JSON.parse(first.stdout);
   t.like(printed, { principal: 'user.jane', key: at('jane/key.pem'), config: at('jane/client.yaml') });
   t.is(statSync(at('jane/key.pem')).mode & 0o777, 0o600);
@@ -259,4 +259,15 @@ test('`signet identity issue` writes a folder with which the person calls, and o
   const roles = await signet('roles', 'list', '--domain', 'media', '--config', at('jane/client.yaml'));
   t.deepEqual([roles.status, roles.stderr], [0, '']);
   t.regex(roles.stdout, /reader/);
+
+  const longer = await signet(...command, '--force', '--days', '31');
+  t.is(longer.status, 0);
+  const { notAfter } = JSON.parse(longer.stdout);
+  t.is(longer.stderr, `signet: warning: it ends at ${notAfter}: the server allows no life of 31 days\n`);
+  const longest = await signet(...command, '--force', '--days', '30');
+  t.deepEqual([longest.status, longest.stderr], [0, '']);
+
+  const own = await signet('cert', 'request', '--config', at('jane/client.yaml'));
+  t.is(own.status, 1);
+  t.regex(own.stderr, /^signet: `user\.jane` is a person, .*`signet identity issue`.*`signet login`/);
 });

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { formatTimestamp } from '@signet/policy-engine/clock';
+import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { parsePrincipalName } from '@signet/policy-engine/names';
 import { Command, InvalidArgumentError } from 'commander';
 import { type ConnectionOptions, clientSettings, connectionOptions, openClient } from '../connection.ts';
-import { action, print, UsageError } from '../run.ts';
+import { action, print, UsageError, warn } from '../run.ts';
 import { outputFolder, writeOutput } from '../written-output.ts';
 import { clientFolder, refuseClientFolder, writeClientConfig } from './client-folder.ts';
 
@@ -33,12 +33,20 @@ export function parseDays(text: string): number {
   return Number(text);
 }
 
+/** Says so when a certificate ends before the days that were asked for: what is printed has only the end. Times in milliseconds. */
+export function warnOfShorterLife(days: number | undefined, askedAt: number, notAfter: number): void {
+  // A day is the shortest life that can be asked for: an hour is a clock that is off.
+  if (days === undefined || askedAt + days * 86_400_000 - notAfter <= 3_600_000) return;
+  warn(`it ends at ${formatTimestamp(notAfter)}: the server allows no life of ${days} days`);
+}
+
 async function issueIdentity(principal: string, options: IssueOptions): Promise<void> {
   const { days, csr, force = false } = options;
   const name = parsePrincipalName(principal, 'principal');
   const files = clientFolder(outputFolder(options.out));
   if (!force) refuseClientFolder(files);
   const { baseUrl, caBundle, serverIdentity } = clientSettings(options);
+  const askedAt = systemClock.now();
   await using client = openClient(options);
   const issued = await client.certificates.issue({
     principal: name,
@@ -52,6 +60,7 @@ async function issueIdentity(principal: string, options: IssueOptions): Promise<
   const { key, ...others } = files;
   const written = issued.key === undefined ? others : { key, ...others };
   print({ principal: name, notAfter: formatTimestamp(issued.notAfter), ...written }, options.json);
+  warnOfShorterLife(days, askedAt, issued.notAfter);
 }
 
 function readRequest(file: string): string {
