@@ -48,7 +48,7 @@ interface IdentityParts extends DecideAgainDeps {
   readonly ssh?: IssueSshDeps | undefined;
   readonly peers?: Peers;
   /** Told of attestations. */
-  readonly observer?: Pick<Observer, 'attested'> | undefined;
+  readonly observer?: Pick<Observer, 'attested' | 'certificateIssued'> | undefined;
   /** Absent: nobody collects spans. */
   readonly tracing?: Tracing | undefined;
   /** Who looks at the store, and notices when it has another history than before; absent: nobody, and it has one. */
@@ -152,6 +152,7 @@ async function identityRoutes(
       await Promise.all([revocations.refresh(), parts.peers?.refresh()]);
     },
   };
+  const recording = { ...common, store, onIssued: parts.observer?.certificateIssued };
   const { lifetimeSeconds, provider } = config.instances.joinTokens;
   return {
     instances: deps,
@@ -162,8 +163,8 @@ async function identityRoutes(
       joinTokenSeconds: lifetimeSeconds,
       joinTokenProvider: parsePrincipalName(provider),
     },
-    ...(await loginParts(config, { ...common, store })),
-    people: { ...common, store, limits: peopleLimitsOf(config) },
+    ...(await loginParts(config, recording)),
+    people: { ...recording, limits: peopleLimitsOf(config) },
     clock,
     crlMaxAgeSeconds: config.crl.maxAgeSeconds,
     crls: createCrlPublisher({

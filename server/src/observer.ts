@@ -5,7 +5,7 @@ import type { PoolUse } from './model/store.ts';
 /** What is signed: the two kinds of tokens, and bundles. */
 type SignedKind = 'access' | 'id' | 'bundle';
 
-export const certificateKinds = ['instance', 'service', 'role', 'ssh-host', 'ssh-user'] as const;
+export const certificateKinds = ['instance', 'service', 'role', 'user', 'ssh-host', 'ssh-user'] as const;
 
 type IssuedKind = (typeof certificateKinds)[number];
 

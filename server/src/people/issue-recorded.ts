@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { type Asker, type DecideAgainDeps, decidedAgain } from '../access/recording-conditions.ts';
-import type { RecordedCertificate } from '../model/certificate-store.ts';
+import type { CertificateKind, RecordedCertificate } from '../model/certificate-store.ts';
 import type { ChangeContext } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -15,6 +15,8 @@ export interface IssueRecordedDeps extends IssueDeps, DecideAgainDeps {
   readonly rules: NamingRules;
   readonly issuers: Pick<Issuers, 'signing' | 'current'>;
   readonly store: Pick<Store, 'change'>;
+  /** Told of each one that was recorded. */
+  readonly onIssued?: ((kind: CertificateKind) => void) | undefined;
 }
 
 /** The answer: the certificate with its chain, and what to trust; PEM. */
@@ -61,6 +63,7 @@ export async function issueRecorded(
       },
     });
   });
+  deps.onIssued?.(order.kind);
   const { rootsPem } = deps.issuers.current();
   return { name: order.holder, certificate: `${pem}${chainPem}`, caCertBundle: `${chainPem}${rootsPem}` };
 }

@@ -7,7 +7,8 @@ import { createApp } from '@signet/server/http/app';
 import { createLogger } from '@signet/server/logger';
 import { profiles } from '@signet/server/profile';
 import test from 'ava';
-import { instanceDomains, instanceWorld, refresh, register } from '#support/instance-world';
+import { instanceDomains, instanceWorld, json, refresh, register } from '#support/instance-world';
+import { ecPair, requestPem } from '#support/requests';
 import { grown, type Series, seriesIn } from '#support/scrape';
 import { caller, form, startServer, type TestServer, wholeFile } from '#support/start-server';
 import { until } from '#support/until';
@@ -15,7 +16,12 @@ import { until } from '#support/until';
 /* Each metric grows by what was done, and by nothing else. */
 
 const file = wholeFile();
-const world = await instanceWorld(file, { options: { 'metrics.listen.port': 0, 'crl.listen.port': 0 } });
+const domains = instanceDomains.map((domain) =>
+  domain.name === 'sys.auth'
+    ? { ...domain, policies: { ...domain.policies, desk: [['ALLOW', 'watchers', 'issue_certificate', '*']] as const } }
+    : domain,
+);
+const world = await instanceWorld(file, { domains, options: { 'metrics.listen.port': 0, 'crl.listen.port': 0 } });
 /** For what takes as long as the server lets it. */
 const impatient = await startServer(file, {
   domains: instanceDomains,
@@ -221,6 +227,21 @@ test.serial('certificates, attestations and revocations', async (t) => {
   const ended = await counted(() => admin(path, { method: 'DELETE' }), ...metrics);
   t.deepEqual(ended, { 'signet_certificates_revoked_total{reason="cessation-of-operation"}': 2 });
   t.deepEqual(await counted(() => refresh(world, second ?? first), ...metrics), {}, 'a revoked one gets nothing');
+});
+
+test.serial('certificates that an operator has made', async (t) => {
+  const operator = await world.identity('sys.auth.operator');
+  for (const [kind, name] of [
+    ['user', 'user.jane'],
+    ['service', 'media.studio'],
+  ] as const) {
+    const csr = requestPem(ecPair(), { commonNames: [name] });
+    const issue = async () => {
+      t.is((await operator(`/principal/${name}/certificate`, json({ csr }))).status, 200);
+    };
+    const series = `signet_certificates_issued_total{kind="${kind}"}`;
+    t.deepEqual(await counted(issue, 'signet_certificates_issued_total'), { [series]: 1 });
+  }
 });
 
 test.serial('signatures of bundles, each once', async (t) => {
