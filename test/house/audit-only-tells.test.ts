@@ -18,6 +18,7 @@ const readers: Readonly<Record<string, string>> = {
   'server/src/store/audit-rows.ts': 'writes records, and reads them for whoever asks for the log',
   'server/src/store/copy/pages.ts': 'copies the log to another store, so much of it at once as its lengths allow',
   'server/src/store/sqlite/carry-over.ts': 'copies the log in a restore',
+  'server/src/store/sqlite/check.ts': 'looks for the hash that the feed names',
   'server/src/store/sqlite/in-step.ts': 'looks for a hash',
   'server/src/store/sqlite/restart.ts': 'writes a record',
   'server/src/store/sqlite/restore.ts': 'looks for a hash',

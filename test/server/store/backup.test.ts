@@ -70,6 +70,20 @@ test('check finds a changed row of the log and a domain that cannot be used', as
   t.deepEqual((await checkStore(file)).faults.length, 1);
 });
 
+test('check finds no fault where something was recorded after the newest change, and one where the feed names no record', async (t) => {
+  const { file, store, backup } = await openWorld(t);
+  await store.change({ actor: 'test' }, (change) => change.noteRefusedCredentials({ expired: 1 }));
+  await store.change({ actor: 'test' }, (change) => change.noteRefusedCredentials({ expired: 2 }));
+  t.deepEqual((await checkStore(file)).faults, []);
+  await backUpStore(file, backup, sealKey);
+  t.deepEqual((await checkStore(backup)).faults, []);
+  await store.close();
+  const database = new Database(file);
+  database.exec(`update changes set key = '${'0'.repeat(64)}' where kind = 'head'`);
+  database.close();
+  t.deepEqual((await checkStore(file)).faults, ['the feed of changes does not end at the newest change']);
+});
+
 test('check finds a public key that cannot be read', async (t) => {
   const { file, store } = await openWorld(t);
   await store.change({ actor: 'test' }, (change) =>

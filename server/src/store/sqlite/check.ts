@@ -103,9 +103,13 @@ const miscountedLists = `
   order by 1`;
 
 const counts = z.object({ count: z.int() });
-/* The head of the feed says what every server follows; without it they read everything at every change. */
+/*
+ * The head of the feed says what every server follows; without it they read everything at every change. It names the audit record of the newest
+ * change: what is only recorded (a certificate that an operator had made) comes after it in the audit log, and is no change.
+ */
 const headlessFeed = `select count(*) as count from meta where counter > 0 and not exists (
-  select 1 from changes where seq = counter and domain = '' and kind = 'head' and key = audit_head)`;
+  select 1 from changes where seq = meta.counter and domain = '' and kind = 'head'
+    and (key = audit_head or exists (select 1 from audit where hash = changes.key)))`;
 /* Whoever follows revocations asks for those after a place in their order. */
 const unorderedRevocations =
   'select count(*) as count from certificates where (revoked_at is null) <> (revocation_sequence is null)';
