@@ -13,7 +13,7 @@ export function kindOfBackup(file: string): keyof typeof beginnings | undefined 
 function beginningOf(file: string): string {
   let handle: number;
   try {
-    // What comes through a pipe can be read once, by whoever unpacks it.
+    // What is read from a pipe is gone for who reads on, and one that nobody writes to is waited for.
     if (!statSync(file).isFile()) return '';
     handle = openSync(file, 'r');
   } catch {

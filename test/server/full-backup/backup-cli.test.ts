@@ -80,3 +80,16 @@ for (const [what, args, status, message] of [
     );
   });
 }
+
+test('a complete backup is restored from a pipe, which is read once', async (t) => {
+  const folder = temporaryFolder(t);
+  writeFileSync(join(folder, 'pass'), 'twelve chars\n', { mode: 0o600 });
+  const signet = (...args: readonly string[]) => runProgram(process.execPath, [signetScript, ...args], { cwd: folder });
+  const made = await signet('init', 'server', '--json');
+  t.is(made.status, 0, made.stderr);
+  const kept = await signet('backup', 'a', '--all', '--passphrase-file', 'pass', '--config', 'server/signet.yaml');
+  t.is(kept.status, 0, kept.stderr);
+  const restore = `cat a | '${process.execPath}' '${signetScript}' restore /dev/fd/0 --into b --passphrase-file pass`;
+  const restored = await runProgram('/bin/sh', ['-c', restore], { cwd: folder });
+  t.is(restored.status, 0, restored.stderr);
+});
