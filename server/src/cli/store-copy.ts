@@ -59,6 +59,11 @@ async function copy({ from, to, json, ...options }: CopyOptions): Promise<void> 
   const { resume = false, whileRunning = false } = options;
   const copied = await withProgress((onProgress) => copyStore(source, target, { resume, whileRunning, onProgress }));
   print({ from: from.name, to: to.name, ...copied }, json);
+  if (whileRunning) {
+    return warn(
+      `what servers change in \`${from.name}\` from now on is not in \`${to.name}\`: to move, stop them and copy again`,
+    );
+  }
   warn(`from now on start servers with \`${to.name}\` only: what is changed in \`${from.name}\` is in it alone`);
 }
 
