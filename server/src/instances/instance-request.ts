@@ -63,9 +63,22 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknow
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  const field = issue?.path.join('.') ?? '';
-  const fault = issue?.code === 'too_big' ? 'is too large' : 'is missing or not of its type';
-  throw new InvalidRequestError(`${field === '' ? 'the body' : `\`${field}\``} ${fault}`);
+  const field = issue === undefined ? '' : fieldOf(issue.path);
+  throw new InvalidRequestError(`${field === '' ? 'the body' : `\`${field}\``} ${faultOf(issue)}`);
+}
+
+/** `questions[3].action`. */
+function fieldOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, at) => (typeof part === 'number' ? `[${part}]` : `${at > 0 ? '.' : ''}${String(part)}`))
+    .join('');
+}
+
+function faultOf(issue: z.core.$ZodIssue | undefined): string {
+  if (issue?.code === 'unrecognized_keys') return 'has a member that is not known';
+  if (issue?.code === 'too_small' && issue.origin === 'array') return 'must not be empty';
+  if (issue?.code !== 'too_big') return 'is missing or not of its type';
+  return issue.origin === 'array' ? `must have at most ${issue.maximum} items` : 'is too large';
 }
 
 function emptyIsAbsent(value: string | null | undefined): string | undefined {

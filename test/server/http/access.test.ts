@@ -193,10 +193,10 @@ test('of many questions each needs the right to ask', async (t) => {
 
 const malformedQuestions: readonly (readonly [questions: unknown, message: string])[] = [
   [undefined, '`questions` is missing or not of its type'],
-  [[], '`questions` is missing or not of its type'],
-  [Array(101).fill(movie), '`questions` is too large'],
-  [[movie, { action: 'read' }], '`questions.1.resource` is missing or not of its type'],
-  [[{ ...movie, why: 'x' }], '`questions.0` is missing or not of its type'],
+  [[], '`questions` must not be empty'],
+  [Array(101).fill(movie), '`questions` must have at most 100 items'],
+  [[movie, { action: 'read' }], '`questions[1].resource` is missing or not of its type'],
+  [[{ ...movie, why: 'x' }], '`questions[0]` has a member that is not known'],
   [[movie, { ...movie, action: 're ad' }], 'questions[1].action is not a valid ActionName'],
   [[{ ...movie, resource: 'movie' }], 'questions[0].resource must be `domain:entity`'],
   [[{ ...movie, principal: 'media:group.x' }], 'questions[0].principal must be a service or a user'],
