@@ -134,7 +134,12 @@ const previewSchema = z.object({
 /** A time as `2027-01-01T00:00:00Z`, or how far away it is: `7d`, `12h`, `30m`. Throws `UsageError`. */
 export function timeOf(text: string): string {
   const span = /^([1-9]\d{0,4})([dhm])$/.exec(text);
-  if (span === null) return text;
+  if (span === null) {
+    if (/^\d{4}-\d\d-\d\dT/.test(text)) return text;
+    throw new UsageError(
+      `\`${text}\` is not a time: give one such as \`2027-01-01T00:00:00Z\`, \`7d\`, \`12h\` or \`30m\``,
+    );
+  }
   const unitMs = new Map([
     ['d', 86_400_000],
     ['h', 3_600_000],
