@@ -110,7 +110,7 @@ const unsafe: readonly { note: string; make: (t: ExecutionContext) => PolicyDire
       symlinkSync(join(path, 'real'), join(path, 'link'));
       return directoryOf(join(path, 'link'));
     },
-    what: /is not a directory \(or a symbolic link to one\)$/,
+    what: /is not a directory, or is a symbolic link to one$/,
   },
   {
     note: 'with a symbolic link in the place of the keys',
