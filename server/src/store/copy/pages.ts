@@ -35,11 +35,8 @@ export async function* readPages(db: Kysely<Schema>, table: TableShape, after?: 
 
 /** The one table whose rows may have megabytes, a hundred small ones before them: their lengths are looked at first. */
 async function recordsThatFit(db: Kysely<Schema>, after: Key | undefined, limit: number): Promise<number> {
-  const records = db
-    .selectFrom('audit')
-    .select(lengthOfSides)
-    .where('id', '>', Number(after?.[0] ?? 0));
-  const looked = await records.orderBy('id').limit(limit).execute();
+  const records = db.selectFrom('audit').select(lengthOfSides).orderBy('id').limit(limit);
+  const looked = await (after === undefined ? records : records.where('id', '>', Number(after[0]))).execute();
   return fitting(
     looked.map(({ length }) => length),
     largePageCharacters,
