@@ -111,9 +111,9 @@ function measureLatency(run: Run, batches: number): readonly number[] {
  * with this one. `countIn` is the folder of the counter.
  */
 async function countInstructions(run: Run, countIn: string): Promise<number> {
-  const count = 100_000;
+  const count = 400_000;
   let allowed = 0;
-  for (let batch = 0; batch < 20; batch++) {
+  for (let batch = 0; batch < 5; batch++) {
     allowed += runQuestions(run, 0, count);
     await turn();
   }
