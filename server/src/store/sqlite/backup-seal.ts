@@ -43,8 +43,9 @@ export function readSeal(
   return { state: isWhole ? 'valid' : 'broken', digest };
 }
 
-/** Whether this is the digest of what is there now, in either form. */
-export function hasDigest(database: Database.Database, digest: string): boolean {
+/** Whether this is the digest of what is there now, in either form; `known` is one of them, as each is a reading of everything. */
+export function hasDigest(database: Database.Database, digest: string, known: string): boolean {
+  if (isSame(digest, known)) return true;
   return isSame(digest, digestOfStore(database)) || isSame(digest, earlierDigestOfStore(database));
 }
 

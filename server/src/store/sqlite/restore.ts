@@ -115,7 +115,7 @@ function checkCopy(fresh: string, backup: string, proof: BackupProof, schemas: K
 function checkProof(database: Database.Database, backup: string, proof: BackupProof): string {
   const { state: seal, digest } = readSeal(database, 'sealKey' in proof ? proof.sealKey : undefined);
   if ('digest' in proof) {
-    if (hasDigest(database, proof.digest)) return digest;
+    if (hasDigest(database, proof.digest, digest)) return digest;
     throw new StoreRefusedError('seal', `backup \`${backup}\` has another digest: \`${digest}\``);
   }
   if (seal === 'valid') return digest;
