@@ -1,4 +1,5 @@
 /** Counts the instructions of some of the works, in a process that runs under the command of the counter. */
+import { answerOrders } from '../measure/answer-order.ts';
 import { ownInstructions } from '../measure/instructions.ts';
 import { openWorks, runWork } from './works.ts';
 
@@ -35,13 +36,4 @@ async function count({ folder, countIn, names }: CountOrder): Promise<Counts> {
   return Object.fromEntries(counts);
 }
 
-process.on('message', (order: CountOrder) => {
-  count(order).then(
-    (counts) => process.send?.(counts),
-    (error: unknown) => {
-      console.error(error);
-      process.exit(1);
-    },
-  );
-});
-process.once('disconnect', () => process.exit());
+answerOrders(count);

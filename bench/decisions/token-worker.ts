@@ -1,5 +1,6 @@
 /** `engine.decide` with tokens of one holder, each kind of call beside what it may cost at most. */
 import type { PolicyEngine } from '@signet/policy-engine';
+import { answerOrders } from '../measure/answer-order.ts';
 import { ownInstructions } from '../measure/instructions.ts';
 import { type DecideByHand, prepareByHand } from './token-by-hand.ts';
 import { createTokenFixture, type SignedToken, type TokenFixture } from './token-fixture.ts';
@@ -113,13 +114,4 @@ async function measure({ rounds, cpuMs, countIn }: TokenOrder): Promise<TokenCos
   return costs;
 }
 
-process.on('message', (order: TokenOrder) => {
-  measure(order).then(
-    (costs) => process.send?.(costs),
-    (error: unknown) => {
-      console.error(error);
-      process.exit(1);
-    },
-  );
-});
-process.once('disconnect', () => process.exit());
+answerOrders(measure);

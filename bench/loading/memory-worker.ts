@@ -1,7 +1,9 @@
 /** Bytes of heap that the policy of an engine holds, and those of a hand-coded map of the same rules. Needs `--expose-gc`. */
+
 import { PolicyEngine } from '@signet/policy-engine';
 import { prepareHandMap } from '../decisions/engines/hand-map.ts';
 import { createWorkload, domain, type Rule, type WorkloadPlan } from '../decisions/workload.ts';
+import { answerOrders } from '../measure/answer-order.ts';
 
 export interface MemoryOrder {
   readonly plan: WorkloadPlan;
@@ -35,13 +37,4 @@ async function measure(order: MemoryOrder): Promise<number> {
   return after - before;
 }
 
-process.on('message', (order: MemoryOrder) => {
-  measure(order).then(
-    (bytes) => process.send?.(bytes),
-    (error: unknown) => {
-      console.error(error);
-      process.exit(1);
-    },
-  );
-});
-process.once('disconnect', () => process.exit());
+answerOrders(measure);

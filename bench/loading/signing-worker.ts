@@ -7,6 +7,7 @@ import { compileDomain, compileGrantsInSteps } from '@signet/server/snapshot/com
 import type { DomainSnapshot } from '@signet/server/snapshot/snapshot';
 import { runAtOnce } from '@signet/server/steps/steps';
 import { domain } from '../decisions/workload.ts';
+import { answerOrders } from '../measure/answer-order.ts';
 import { costOf, measureOwn, type OwnCost } from '../measure/own-cpu.ts';
 import { assertionsFor, newSigningPair, rulesFor } from './bundle.ts';
 
@@ -73,13 +74,4 @@ async function measure({ megabytes, countIn }: SigningOrder): Promise<OwnCost | 
   return countIn === undefined ? measureOwn(sign) : costOf(sign, countIn);
 }
 
-process.on('message', (order: SigningOrder) => {
-  measure(order).then(
-    (result) => process.send?.(result),
-    (error: unknown) => {
-      console.error(error);
-      process.exit(1);
-    },
-  );
-});
-process.once('disconnect', () => process.exit());
+answerOrders(measure);

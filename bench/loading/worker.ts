@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { PolicyEngine } from '@signet/policy-engine';
 import { domain } from '../decisions/workload.ts';
+import { answerOrders } from '../measure/answer-order.ts';
 import { costOf, measureOwn } from '../measure/own-cpu.ts';
 import { assertionsFor, bundleText, newSigningPair } from './bundle.ts';
 
@@ -74,13 +75,4 @@ function checkInForce(engine: PolicyEngine, size: number): void {
   if (assertions !== size) throw new Error(`the bundle is not in force: ${JSON.stringify(engine.health())}`);
 }
 
-process.on('message', (order: LoadingOrder) => {
-  measure(order).then(
-    (result) => process.send?.(result),
-    (error: unknown) => {
-      console.error(error);
-      process.exit(1);
-    },
-  );
-});
-process.once('disconnect', () => process.exit());
+answerOrders(measure);
