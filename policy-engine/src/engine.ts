@@ -415,9 +415,13 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   }
 }
 
-/** Whether a caller without types passed an array of strings. */
+/** Whether a caller without types passed an array of strings: most callers have one role. */
 function areStrings(values: unknown): boolean {
-  if (!Array.isArray(values)) return false;
+  return Array.isArray(values) && (values.length === 1 ? typeof values[0] === 'string' : isEachString(values));
+}
+
+/** False for one with gaps as well. */
+function isEachString(values: readonly unknown[]): boolean {
   for (let at = 0; at < values.length; at += 1) if (typeof values[at] !== 'string') return false;
   return true;
 }

@@ -11,7 +11,7 @@ function behindDomain(prepare: Prepare): Prepare {
   const prefix = `${domain}:`;
   return async (rules) => {
     const decide = await prepare(rules);
-    // The cheapest of the ways to compare the beginning of a text that was just put together.
-    return decide && ((roles, action, resource) => resource.indexOf(prefix) === 0 && decide(roles, action, resource));
+    // The cheapest of the ways where the beginning is known to the compiler.
+    return decide && ((roles, action, resource) => resource.startsWith(prefix) && decide(roles, action, resource));
   };
 }

@@ -49,13 +49,22 @@ export function decideInSet(
   asked: RequestedAccess,
   clock: Clock | number,
 ): Decision {
-  const { action, resource } = asked;
   const loaded = policies.get(domain);
   if (loaded !== undefined && isInForce(loaded, clock)) {
-    return decideInDomain(loaded.policy, roles, action, resource, asked.context);
+    return decideInDomain(loaded.policy, roles, asked.action, asked.resource, asked.context);
   }
-  const refusal = checkRequest(domain, roles, action, resource);
-  if (refusal !== undefined) return bareDecision(refusal);
+  return refusal(loaded, domain, roles, asked);
+}
+
+/** The decision where no policy is in force. */
+function refusal(
+  loaded: LoadedDomain | undefined,
+  domain: string,
+  roles: readonly string[],
+  asked: RequestedAccess,
+): Decision {
+  const status = checkRequest(domain, roles, asked.action, asked.resource);
+  if (status !== undefined) return bareDecision(status);
   return { status: loaded === undefined ? 'DENY_DOMAIN_NOT_FOUND' : 'DENY_DOMAIN_EXPIRED', domain };
 }
 

@@ -1,9 +1,10 @@
 import { foldAscii } from '../names/index.ts';
 import { decisionOf, withoutDomain } from './assertion.ts';
+import { beginsWith } from './begins-with.ts';
 import type { DecisionContext } from './conditions.ts';
 import type { Decision } from './decision.ts';
 import type { DomainPolicy } from './domain-policy.ts';
-import { Search } from './search.ts';
+import { type Question, Search } from './search.ts';
 import { type Status, statuses } from './status.ts';
 import { costOfGlance, maxActionLength, maxResourceLength, WorkExceededError } from './work.ts';
 
@@ -29,18 +30,22 @@ export function decideInDomain(
   resource: string,
   context?: DecisionContext,
 ): Decision {
-  if (roles.length === 0) return bareDecision('DENY_TOKEN_INVALID');
-  if (!isText(action, maxActionLength) || !isText(resource, maxResourceLength)) {
-    return bareDecision('DENY_INVALID_PARAMETERS');
-  }
-  const { prefix, index, work } = policy;
-  const asked = resource.indexOf(prefix) === 0 ? resource : resourceIn(policy, resource);
-  if (asked === undefined) return bareDecision('DENY_DOMAIN_MISMATCH');
-  const seen = roles.length === 1 ? index.glance(roles[0] ?? '', action, asked) : undefined;
-  if (seen === undefined) {
-    return decideBySearch(policy, new Search(roles, { action, resource: asked, context }, prefix.length));
-  }
-  work.spent += costOfGlance;
+  return (
+    glanceInDomain(policy, roles, action, resource) ?? searchInDomain(policy, roles, { action, resource, context })
+  );
+}
+
+/** The decision for a caller with one role, where most of them are seen at a glance. Apart from the search, so that the compiler sees it whole. */
+function glanceInDomain(
+  policy: DomainPolicy,
+  roles: readonly string[],
+  action: string,
+  resource: string,
+): Decision | undefined {
+  if (roles.length !== 1 || !isText(action, maxActionLength) || !isText(resource, maxResourceLength)) return undefined;
+  const seen = policy.index.glance(roles[0] ?? '', action, resource);
+  if (seen === undefined) return undefined;
+  policy.work.spent += costOfGlance;
   return seen === 'none' ? policy.fallback : (seen.decision ?? decisionOf(seen, policy.domain, policy.revision));
 }
 
@@ -54,8 +59,16 @@ function resourceIn({ prefix, domain }: DomainPolicy, resource: string): string 
   return name === undefined ? undefined : prefix + name;
 }
 
-function decideBySearch(policy: DomainPolicy, search: Search): Decision {
-  const { index, work, overruns } = policy;
+function searchInDomain(policy: DomainPolicy, roles: readonly string[], asked: Question): Decision {
+  if (roles.length === 0) return bareDecision('DENY_TOKEN_INVALID');
+  if (!isText(asked.action, maxActionLength) || !isText(asked.resource, maxResourceLength)) {
+    return bareDecision('DENY_INVALID_PARAMETERS');
+  }
+  const { prefix, index, work, overruns } = policy;
+  const resource = beginsWith(asked.resource, prefix) ? asked.resource : resourceIn(policy, asked.resource);
+  if (resource === undefined) return bareDecision('DENY_DOMAIN_MISMATCH');
+  const { action, context } = asked;
+  const search = new Search(roles, { action, resource, context }, prefix.length);
   try {
     index.search(search);
   } catch (error) {

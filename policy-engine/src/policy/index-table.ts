@@ -2,6 +2,7 @@ import type { Steps } from '../steps/steps.ts';
 import type { CompiledAssertion, PrepareContext } from './assertion.ts';
 import { glanceAtGroup } from './assertion-group.ts';
 import type { AssertionTable } from './assertion-table.ts';
+import { beginsWith } from './begins-with.ts';
 import { ExactNames } from './exact-names.ts';
 import { earlier, type Glance } from './glance.ts';
 import { indexPatterns } from './index-assertions.ts';
@@ -18,10 +19,10 @@ export function* indexTable(table: AssertionTable, { prefix, namedActions }: Pre
   const index = new ResourceIndex({
     names: yield* ExactNames.build(table, prefix.length),
     patterns: yield* indexPatterns(patterns),
-    nameStart: prefix.length,
+    prefix,
   });
   // Names alone are told by their bits in little less time than it takes to look for the resource.
-  return namedActions.hasPrefixes ? new OfNamedActions(namedActions, index) : index;
+  return namedActions.hasPrefixes ? new OfNamedActions(namedActions, index, prefix) : index;
 }
 
 /** Pattern roles are searched in the order of their texts, so their assertions get new ranks. Returns all sorted by rank. */
@@ -38,8 +39,8 @@ function rankPatternRoles(assertions: readonly CompiledAssertion[]): readonly Co
 }
 
 interface ResourceParts {
-  /** Where the name of a resource begins. */
-  readonly nameStart: number;
+  /** What stands before the name of a resource. */
+  readonly prefix: string;
   readonly names: ExactNames;
   /** What is not a name. */
   readonly patterns: PatternIndex | undefined;
@@ -55,8 +56,9 @@ class ResourceIndex extends PolicyIndex {
   }
 
   glance(role: string, action: string, resource: string): Glance {
-    const { names, patterns, nameStart } = this.#parts;
-    const seen = patterns === undefined ? 'none' : patterns.glance(resource, nameStart, role, action);
+    const { names, patterns, prefix } = this.#parts;
+    if (!beginsWith(resource, prefix)) return undefined;
+    const seen = patterns === undefined ? 'none' : patterns.glance(resource, prefix.length, role, action);
     if (seen === undefined) return undefined;
     const group = names.glance(resource);
     return group === 'none' ? seen : earlier(seen, group && glanceAtGroup(group, role, action));
@@ -73,15 +75,18 @@ class ResourceIndex extends PolicyIndex {
 class OfNamedActions extends PolicyIndex {
   readonly #actions: NamedActions;
   readonly #index: ResourceIndex;
+  readonly #prefix: string;
 
-  constructor(actions: NamedActions, index: ResourceIndex) {
+  constructor(actions: NamedActions, index: ResourceIndex, prefix: string) {
     super();
     this.#actions = actions;
     this.#index = index;
+    this.#prefix = prefix;
   }
 
   glance(role: string, action: string, resource: string): Glance {
-    return this.#actions.mayHave(action) ? this.#index.glance(role, action, resource) : 'none';
+    if (this.#actions.mayHave(action)) return this.#index.glance(role, action, resource);
+    return beginsWith(resource, this.#prefix) ? 'none' : undefined;
   }
 
   search(search: Search): void {

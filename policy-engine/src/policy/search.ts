@@ -5,9 +5,9 @@ import { type Pattern, patternMatches } from './pattern.ts';
 import { Work } from './work.ts';
 
 /** What is asked. */
-interface Question {
+export interface Question {
   readonly action: string;
-  /** With its domain in front. */
+  /** In a search, with its domain in front as policies write it. */
   readonly resource: string;
   readonly context: DecisionContext | undefined;
 }

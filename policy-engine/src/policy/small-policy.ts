@@ -1,6 +1,7 @@
 import { placeOfName } from '../packed/name-hash.ts';
 import type { CompiledAssertion } from './assertion.ts';
 import { counts, inOrder, placeOfRole } from './assertion-group.ts';
+import { beginsWith } from './begins-with.ts';
 import { type Glance, isForRole, isGiven, matchesGiven } from './glance.ts';
 import { mayBegin } from './literal-hash.ts';
 import { isPattern, type Pattern } from './pattern.ts';
@@ -17,12 +18,16 @@ interface RowEntry {
   readonly actionPrefix: string | undefined;
 }
 
-/** How many places there are for names of roles, of actions, and for the ends of resources, one behind the other. */
+/** How many places there are for names of roles, of actions, for lengths and for ends of resources, one behind the other. */
 const places = 32;
-const [actionsFrom, endsFrom] = [places, 2 * places];
+const [actionsFrom, lengthsFrom, endsFrom] = [places, 2 * places, 3 * places];
 
 function placeOf(name: string): number {
   return placeOfName(name.length, name.charCodeAt(name.length - 1));
+}
+
+function placeOfLength(length: number): number {
+  return length & (places - 1);
 }
 
 /** The place of the end of a resource. */
@@ -31,18 +36,20 @@ function placeOfEnd(text: string): number {
 }
 
 /**
- * A small policy: its assertions in the order in which they can decide, and for each place of roles, of actions and of ends which of them
- * may match what has that place, one bit each. Only what all three have in common is compared.
+ * A small policy: its assertions in the order in which they can decide, and for each place of roles, of actions, of lengths and of ends which
+ * of them may match what has that place, one bit each. Only what all have in common is compared.
  */
 export class SmallPolicy extends PolicyIndex {
   readonly #row: readonly RowEntry[];
-  readonly #bits = new Int32Array(3 * places);
-  readonly #nameStart: number;
+  readonly #bits = new Int32Array(4 * places);
+  readonly #prefix: string;
+  /** Those whose resources have wildcards. */
+  readonly #patterns: number;
 
   /** `prefix` stands before the names of resources. */
   constructor(assertions: readonly CompiledAssertion[], prefix: string) {
     super();
-    this.#nameStart = prefix.length;
+    this.#prefix = prefix;
     this.#row = inOrder(assertions).map((assertion) => {
       const { resource, action } = assertion;
       return {
@@ -51,30 +58,23 @@ export class SmallPolicy extends PolicyIndex {
         actionPrefix: action.kind === 'prefix' ? action.text : undefined,
       };
     });
+    let patterns = 0;
     for (const [at, { assertion, text }] of this.#row.entries()) {
+      if (text === undefined) patterns |= 1 << at;
       const { role, rolePattern, action, resource } = assertion;
       const end = text ?? endOfGlob(resource);
       this.#add(1 << at, 0, rolePattern === undefined ? placeOf(role) : undefined);
       this.#add(1 << at, actionsFrom, action.kind === 'exact' ? placeOf(action.text) : undefined);
+      this.#add(1 << at, lengthsFrom, text === undefined ? undefined : placeOfLength(text.length));
       this.#add(1 << at, endsFrom, end === undefined ? undefined : placeOfEnd(end));
     }
+    this.#patterns = patterns;
   }
 
   glance(role: string, action: string, resource: string): Glance {
-    const ofRole = this.#bits[placeOf(role)] ?? 0;
-    const ofEnd = this.#bits[endsFrom + placeOfEnd(resource)] ?? 0;
-    for (let left = ofRole & ofEnd & this.#ofAction(action); left !== 0; left &= left - 1) {
-      const { assertion, text, actionPrefix } = this.#entryAt(left & -left);
-      if (!mayBegin(actionPrefix, action)) continue;
-      // The resource first: whoever asks for it mostly has a role and an action that go with it.
-      const isAsked =
-        text === undefined ? matchesGiven(assertion.resource, resource, this.#nameStart) : isGiven(text, resource);
-      if (isAsked === false) continue;
-      const matches = matchesGiven(assertion.action, action, 0) && isForRole(assertion, role);
-      if (matches === false) continue;
-      return isAsked && matches ? assertion : undefined;
-    }
-    return 'none';
+    const left = this.#forNames(role, action, resource.length);
+    if (left !== 0) return this.#glanceAmong(left, role, action, resource);
+    return beginsWith(resource, this.#prefix) ? 'none' : undefined;
   }
 
   search(search: Search): void {
@@ -88,9 +88,45 @@ export class SmallPolicy extends PolicyIndex {
     }
   }
 
+  /** What decides among some. A resource is looked into as late as can be: where it was just put together, that takes longer than all the rest. */
+  #glanceAmong(those: number, role: string, action: string, resource: string): Glance {
+    if ((those & (those - 1)) === 0 && (those & this.#patterns) === 0) {
+      // One, for a name, which holds its domain.
+      const seen = this.#glanceAt(those, role, action, resource);
+      return seen !== 'none' || beginsWith(resource, this.#prefix) ? seen : undefined;
+    }
+    if (!beginsWith(resource, this.#prefix)) return undefined;
+    return this.#glanceAt(those & this.#at(endsFrom + placeOfEnd(resource)), role, action, resource);
+  }
+
+  /** What decides among those that are left. */
+  #glanceAt(those: number, role: string, action: string, resource: string): Glance {
+    for (let left = those; left !== 0; left &= left - 1) {
+      const { assertion, text, actionPrefix } = this.#entryAt(left & -left);
+      if (!mayBegin(actionPrefix, action)) continue;
+      // The resource first: whoever asks for it mostly has a role and an action that go with it.
+      const isAsked =
+        text === undefined ? matchesGiven(assertion.resource, resource, this.#prefix.length) : isGiven(text, resource);
+      if (isAsked === false) continue;
+      const matches = matchesGiven(assertion.action, action, 0) && isForRole(assertion, role);
+      if (matches === false) continue;
+      return isAsked && matches ? assertion : undefined;
+    }
+    return 'none';
+  }
+
+  /** Those that may match a role, an action and a resource of that length. */
+  #forNames(role: string, action: string, length: number): number {
+    return this.#at(placeOf(role)) & this.#ofAction(action) & this.#at(lengthsFrom + placeOfLength(length));
+  }
+
   /** Those that may match an action. */
   #ofAction(action: string): number {
-    return this.#bits[actionsFrom + placeOf(action)] ?? 0;
+    return this.#at(actionsFrom + placeOf(action));
+  }
+
+  #at(place: number): number {
+    return this.#bits[place] as number;
   }
 
   #entryAt(bit: number): RowEntry {
