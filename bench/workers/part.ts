@@ -4,7 +4,7 @@ import { countingTree } from '../measure/instructions.ts';
 import { asPacked, packServer } from '../measure/packed.ts';
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { cpuRounds } from '../measure/rounds.ts';
-import { countInstructions, type Rounds, withServers } from '../measure/servers.ts';
+import { countInstructions, type Rounds, type ServersPlan, withServers } from '../measure/servers.ts';
 import { ratioOf, ratioToMedian, type Spread, spreadOf } from '../measure/statistics.ts';
 import { type Contender, createPeers, peerNames } from '../token/contenders.ts';
 import { createSignet } from '../token/signet.ts';
@@ -14,9 +14,15 @@ const [bareOne, bareTwo] = ['bare node:https, 1 process', 'bare node:https, 2 pr
 const aim = 1.08;
 const pair = fileURLToPath(new URL('./bare-workers.ts', import.meta.url));
 
+/** As few as in the other parts, and as many as a server has at least that one process is not enough for; the aim is for these. */
+const [few, many] = [8, 64];
+/** Of the counted rounds, which take long. */
+const countedRounds = { warmUp: 12_000, rounds: 5, requests: 500 };
+
 /**
  * What a token costs where two processes share the port: processor time of all processes of the server, in interleaved rounds. Two processes that take
- * turns on one processor find less in its caches, whatever they do: the bare server shows how much of it is that.
+ * turns on one processor find less in its caches, whatever they do, and the more so the fewer requests there are at a turn: the bare server shows how
+ * much of it is that. Each of two processes compiles for itself: the rounds begin when both have answered what that takes.
  */
 export async function workersPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const program = packServer(folder);
@@ -26,57 +32,66 @@ export async function workersPart({ folder, quick, counter }: PartContext): Prom
     asPacked(signet, program, two, '--workers', '2'),
     ...(await barePeers(folder)),
   ];
-  const target = async (contender: (typeof contenders)[number], { baseUrl }: { readonly baseUrl: string }) =>
-    contender.token(baseUrl);
-  const rounds = quick ? { warmUp: 6000, rounds: 15, requests: 500 } : { warmUp: 16_000, rounds: 41, requests: 1500 };
-  const cpu = await withServers({ contenders, folder, target }, [], (running) => cpuRounds(running, rounds));
-  const counts =
-    counter &&
-    (await countInstructions({ contenders, folder, target }, countingTree(counter), {
-      warmUp: 12_000,
-      rounds: 5,
-      requests: 500,
-    }));
-  const [single, both] = [cpu.get(one) ?? [], cpu.get(two) ?? []];
-  const ratio = ratioOf(both, single);
-  const bare = ratioOf(cpu.get(bareTwo) ?? [], cpu.get(bareOne) ?? []);
-  const rows = [
-    [one, formatSpread(spreadOf(single)), '1', '1'],
-    [two, formatSpread(spreadOf(both)), formatSpread(ratio), countedText(counts, two, one)],
-    [bareOne, formatSpread(spreadOf(cpu.get(bareOne) ?? [])), '1', '1'],
-    [
-      bareTwo,
-      formatSpread(spreadOf(cpu.get(bareTwo) ?? [])),
-      formatSpread(bare),
-      countedText(counts, bareTwo, bareOne),
-    ],
+  const planOf = (connections: number): ServersPlan => ({
+    contenders,
+    folder,
+    target: async (contender, { baseUrl }) => ({ ...(await contender.token(baseUrl)), connections }),
+  });
+  const rounds = { warmUp: 40_000, rounds: quick ? 41 : 81, requests: 500 };
+  const measure = (connections: number) =>
+    withServers(planOf(connections), [], (running) => cpuRounds(running, rounds));
+  const [ofFew, ofMany] = [await measure(few), await measure(many)];
+  const counts = counter && (await countInstructions(planOf(few), countingTree(counter), countedRounds));
+  const figures = [
+    ...cpuFigures('workers', ofMany, `over ${many} connections`, { kind: 'at most', value: aim }),
+    ...cpuFigures('workers/few', ofFew, `over ${few} connections`),
+    ...countedFigures(counts),
   ];
-  const text =
-    '## Workers\n\nProcessor time of a token, µs, of all processes of a server; ours is installed from its package.';
-  const reached = `With two workers ÷ with one, ${verdict(ratio.median, aim, 'at most')}`;
+  const [ratio] = figures;
+  const reached =
+    ratio && `With two workers ÷ with one, ${many} connections, ${verdict(ratio.value.median, aim, 'at most')}`;
   return {
     markdown: [
-      text,
-      markdownTable(['server', 'processor time, µs', '÷ one', '÷ one, instructions'], rows),
+      '## Workers\n\nProcessor time of a token, µs, of all processes of a server; ours is installed from its package.',
+      markdownTable(
+        ['connections', 'server', 'processor time, µs', '÷ one', '÷ one, instructions'],
+        [...rowsOf(few, ofFew, counts), ...rowsOf(many, ofMany, undefined)],
+      ),
       reached,
     ].join('\n\n'),
-    figures: [
-      {
-        id: 'workers/token/cpu',
-        title: 'a token with two workers ÷ with one, processor time',
-        unit: '',
-        value: ratio,
-        aim: { kind: 'at most', value: aim },
-      },
-      {
-        id: 'workers/bare/cpu',
-        title: 'a token of a bare server with two processes ÷ with one, processor time',
-        unit: '',
-        value: bare,
-      },
-      ...countedFigures(counts),
-    ],
+    figures,
   };
+}
+
+function cpuFigures(id: string, cpu: Rounds, load: string, aimed?: Figure['aim']): Figure[] {
+  return [
+    {
+      id: `${id}/token/cpu`,
+      title: `a token with two workers ÷ with one, ${load}, processor time`,
+      unit: '',
+      value: ratioOf(cpu.get(two) ?? [], cpu.get(one) ?? []),
+      ...(aimed !== undefined && { aim: aimed }),
+    },
+    {
+      id: `${id}/bare/cpu`,
+      title: `a token of a bare server with two processes ÷ with one, ${load}, processor time`,
+      unit: '',
+      value: ratioOf(cpu.get(bareTwo) ?? [], cpu.get(bareOne) ?? []),
+    },
+  ];
+}
+
+function rowsOf(connections: number, cpu: Rounds, counts: Rounds | undefined): string[][] {
+  const row = (name: string, ratio: string, instructions: string) => [
+    String(connections),
+    name,
+    formatSpread(spreadOf(cpu.get(name) ?? [])),
+    ratio,
+    instructions,
+  ];
+  const double = (name: string, single: string) =>
+    row(name, formatSpread(ratioOf(cpu.get(name) ?? [], cpu.get(single) ?? [])), countedText(counts, name, single));
+  return [row(one, '1', '1'), double(two, one), row(bareOne, '1', '1'), double(bareTwo, bareOne)];
 }
 
 function countedFigures(counts: Rounds | undefined): Figure[] {
