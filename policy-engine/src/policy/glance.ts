@@ -9,7 +9,7 @@ import type { Pattern } from './pattern.ts';
 export type Glance = CompiledAssertion | 'none' | undefined;
 
 /** Whether something matches; `undefined` where it takes more than a comparison of texts as they are given, as with capitals. */
-type Match = boolean | undefined;
+export type Match = boolean | undefined;
 
 /** More than so many at one place are left to a search, which counts what it costs, and so are texts of more characters. */
 export const longestLook = 16;

@@ -2,7 +2,7 @@ import { placeOfName } from '../packed/name-hash.ts';
 import type { CompiledAssertion } from './assertion.ts';
 import { counts, inOrder, placeOfRole } from './assertion-group.ts';
 import { beginsWith } from './begins-with.ts';
-import { type Glance, isForRole, isGiven, matchesGiven } from './glance.ts';
+import { type Glance, isForRole, isGiven, type Match, matchesGiven } from './glance.ts';
 import { mayBegin } from './literal-hash.ts';
 import { isPattern, type Pattern } from './pattern.ts';
 import { PolicyIndex } from './policy-index.ts';
@@ -92,7 +92,7 @@ export class SmallPolicy extends PolicyIndex {
   #glanceAmong(those: number, role: string, action: string, resource: string): Glance {
     if ((those & (those - 1)) === 0 && (those & this.#patterns) === 0) {
       // One, for a name, which holds its domain.
-      const seen = this.#glanceAt(those, role, action, resource);
+      const seen = glanceAtName(this.#entryAt(those), role, action, resource);
       return seen !== 'none' || beginsWith(resource, this.#prefix) ? seen : undefined;
     }
     if (!beginsWith(resource, this.#prefix)) return undefined;
@@ -107,10 +107,8 @@ export class SmallPolicy extends PolicyIndex {
       // The resource first: whoever asks for it mostly has a role and an action that go with it.
       const isAsked =
         text === undefined ? matchesGiven(assertion.resource, resource, this.#prefix.length) : isGiven(text, resource);
-      if (isAsked === false) continue;
-      const matches = matchesGiven(assertion.action, action, 0) && isForRole(assertion, role);
-      if (matches === false) continue;
-      return isAsked && matches ? assertion : undefined;
+      const seen = glanceAtRest(isAsked, assertion, role, action);
+      if (seen !== 'none') return seen;
     }
     return 'none';
   }
@@ -140,6 +138,26 @@ export class SmallPolicy extends PolicyIndex {
     const [first, last] = place === undefined ? [0, places - 1] : [place, place];
     for (let at = from + first; at <= from + last; at += 1) this.#bits[at] = (this.#bits[at] ?? 0) | bit;
   }
+}
+
+/** Whether an assertion for a name decides. A text that was just put together is compared with `beginsWith` in less time than in any other way. */
+function glanceAtName(
+  { assertion, text, actionPrefix }: RowEntry,
+  role: string,
+  action: string,
+  resource: string,
+): Glance {
+  if (text === undefined) return undefined;
+  if (!mayBegin(actionPrefix, action) || text.length !== resource.length) return 'none';
+  return glanceAtRest(beginsWith(resource, text) || isGiven(text, resource), assertion, role, action);
+}
+
+/** Whether an assertion decides of which is known whether the resource is its own. */
+function glanceAtRest(isAsked: Match, assertion: CompiledAssertion, role: string, action: string): Glance {
+  if (isAsked === false) return 'none';
+  const matches = matchesGiven(assertion.action, action, 0) && isForRole(assertion, role);
+  if (matches === false) return 'none';
+  return isAsked && matches ? assertion : undefined;
 }
 
 /** A glob that ends with a literal. */

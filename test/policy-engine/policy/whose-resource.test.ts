@@ -32,6 +32,8 @@ const layouts: readonly [name: string, assertions: AssertionInput[]][] = [
 const resources = [
   ...['shop:item.1', 'SHOP:item.1', 'Shop:Item.1', 'shop:item.14', 'shop:none'],
   ...['show:item.1', 'SHOW:item.1', 'shops:item.1', 'sho:item.1', 'shop.a:item.1', 'a.shop:item.1'],
+  // As long as a name but for a multiple of 32.
+  ...[32, 64].flatMap((more) => [`shop:item.1${'x'.repeat(more)}`, `show:item.1${'1'.repeat(more)}`]),
   ...['shop', 'shop:', ':item.1', 'shop;item.1', 'item.1', 'shop:item.1:shop:', 'x', '\u{1F600}', 'sh\u{F6}p:item.1'],
 ];
 
