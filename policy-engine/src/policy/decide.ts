@@ -6,7 +6,7 @@ import type { Decision } from './decision.ts';
 import type { DomainPolicy } from './domain-policy.ts';
 import { type Question, Search } from './search.ts';
 import { type Status, statuses } from './status.ts';
-import { costOfGlance, maxActionLength, maxResourceLength, WorkExceededError } from './work.ts';
+import { maxActionLength, maxResourceLength, WorkExceededError } from './work.ts';
 
 const bareDecisions: ReadonlyMap<Status, Decision> = new Map(
   statuses.map((status) => [status, Object.freeze({ status })]),
@@ -45,7 +45,6 @@ function glanceInDomain(
   if (roles.length !== 1 || !isText(action, maxActionLength) || !isText(resource, maxResourceLength)) return undefined;
   const seen = policy.index.glance(roles[0] ?? '', action, resource);
   if (seen === undefined) return undefined;
-  policy.work.spent += costOfGlance;
   return seen === 'none' ? policy.fallback : (seen.decision ?? decisionOf(seen, policy.domain, policy.revision));
 }
 

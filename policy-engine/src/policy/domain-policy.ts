@@ -31,7 +31,10 @@ export interface DomainPolicy {
   readonly exceeded: Decision;
   /** How often it was given, for whoever watches. */
   readonly overruns: { count: number };
-  /** The work of all decisions so far, in units of `maxWork`: the difference around a decision is what that one has cost. */
+  /**
+   * The work of all searches so far, in units of `maxWork`: the difference around a decision is what that one has cost. One that was answered without a
+   * search adds nothing: it costs a few comparisons at most.
+   */
   readonly work: { spent: number };
 }
 

@@ -51,12 +51,5 @@ export function unitBit(text: string, at: number): number {
   return 1 << (text.charCodeAt(at) & 31);
 }
 
-/** Whether a text may begin with a literal of one unit or more, if there is one, by the last of them; a letter and its capital are one. */
-export function mayBegin(literal: string | undefined, text: string): boolean {
-  if (literal === undefined) return true;
-  const last = literal.length - 1;
-  return last < text.length && ((literal.charCodeAt(last) ^ text.charCodeAt(last)) & 31) === 0;
-}
-
 /** The bits of all units. */
 export const anyUnit = -1;

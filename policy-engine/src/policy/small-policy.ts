@@ -3,19 +3,18 @@ import type { CompiledAssertion } from './assertion.ts';
 import { counts, inOrder, placeOfRole } from './assertion-group.ts';
 import { beginsWith } from './begins-with.ts';
 import { type Glance, isForRole, isGiven, type Match, matchesGiven } from './glance.ts';
-import { mayBegin } from './literal-hash.ts';
 import { isPattern, type Pattern } from './pattern.ts';
 import { PolicyIndex } from './policy-index.ts';
 import type { Search } from './search.ts';
+import { maxActionLength } from './work.ts';
 
 /** Up to here a policy is faster without an index (see bench/). Each has one bit of a number. */
 export const longestRow = 12;
 
-/** An assertion, its resource in full where that has no wildcard, and its action where that is a prefix. */
+/** An assertion, and its resource in full where that has no wildcard. */
 interface RowEntry {
   readonly assertion: CompiledAssertion;
   readonly text: string | undefined;
-  readonly actionPrefix: string | undefined;
 }
 
 /** How many places there are for names of roles, of actions, for lengths and for ends of resources, one behind the other. */
@@ -45,26 +44,30 @@ export class SmallPolicy extends PolicyIndex {
   readonly #prefix: string;
   /** Those whose resources have wildcards. */
   readonly #patterns: number;
+  /** Where the shortest of the actions that are prefixes ends: all of them have a unit there. Past the end of every action when none is one. */
+  readonly #actionEnd: number;
+  /** 1 where the length of an action tells its place as well, 0 where some are prefixes. */
+  readonly #countsLength: number;
 
   /** `prefix` stands before the names of resources. */
   constructor(assertions: readonly CompiledAssertion[], prefix: string) {
     super();
     this.#prefix = prefix;
     this.#row = inOrder(assertions).map((assertion) => {
-      const { resource, action } = assertion;
-      return {
-        assertion,
-        text: resource.kind === 'exact' ? prefix + resource.text : undefined,
-        actionPrefix: action.kind === 'prefix' ? action.text : undefined,
-      };
+      const { kind, text } = assertion.resource;
+      return { assertion, text: kind === 'exact' ? prefix + text : undefined };
     });
+    const shortest = shortestActionPrefix(assertions);
+    this.#actionEnd = (shortest ?? maxActionLength) - 1;
+    this.#countsLength = shortest === undefined ? 1 : 0;
     let patterns = 0;
     for (const [at, { assertion, text }] of this.#row.entries()) {
       if (text === undefined) patterns |= 1 << at;
       const { role, rolePattern, action, resource } = assertion;
       const end = text ?? endOfGlob(resource);
       this.#add(1 << at, 0, rolePattern === undefined ? placeOf(role) : undefined);
-      this.#add(1 << at, actionsFrom, action.kind === 'exact' ? placeOf(action.text) : undefined);
+      const isPlain = action.kind === 'exact' || action.kind === 'prefix';
+      this.#add(1 << at, actionsFrom, isPlain ? this.#placeOfAction(action.text) : undefined);
       this.#add(1 << at, lengthsFrom, text === undefined ? undefined : placeOfLength(text.length));
       this.#add(1 << at, endsFrom, end === undefined ? undefined : placeOfEnd(end));
     }
@@ -102,8 +105,7 @@ export class SmallPolicy extends PolicyIndex {
   /** What decides among those that are left. */
   #glanceAt(those: number, role: string, action: string, resource: string): Glance {
     for (let left = those; left !== 0; left &= left - 1) {
-      const { assertion, text, actionPrefix } = this.#entryAt(left & -left);
-      if (!mayBegin(actionPrefix, action)) continue;
+      const { assertion, text } = this.#entryAt(left & -left);
       // The resource first: whoever asks for it mostly has a role and an action that go with it.
       const isAsked =
         text === undefined ? matchesGiven(assertion.resource, resource, this.#prefix.length) : isGiven(text, resource);
@@ -120,7 +122,13 @@ export class SmallPolicy extends PolicyIndex {
 
   /** Those that may match an action. */
   #ofAction(action: string): number {
-    return this.#at(actionsFrom + placeOf(action));
+    return this.#at(actionsFrom + this.#placeOfAction(action));
+  }
+
+  /** The place of an action by its end, or by the unit where the shortest prefix ends. */
+  #placeOfAction(action: string): number {
+    const unit = action.charCodeAt(Math.min(action.length - 1, this.#actionEnd));
+    return placeOfName(action.length * this.#countsLength, unit);
   }
 
   #at(place: number): number {
@@ -141,14 +149,9 @@ export class SmallPolicy extends PolicyIndex {
 }
 
 /** Whether an assertion for a name decides. A text that was just put together is compared with `beginsWith` in less time than in any other way. */
-function glanceAtName(
-  { assertion, text, actionPrefix }: RowEntry,
-  role: string,
-  action: string,
-  resource: string,
-): Glance {
+function glanceAtName({ assertion, text }: RowEntry, role: string, action: string, resource: string): Glance {
   if (text === undefined) return undefined;
-  if (!mayBegin(actionPrefix, action) || text.length !== resource.length) return 'none';
+  if (text.length !== resource.length) return 'none';
   return glanceAtRest(beginsWith(resource, text) || isGiven(text, resource), assertion, role, action);
 }
 
@@ -158,6 +161,12 @@ function glanceAtRest(isAsked: Match, assertion: CompiledAssertion, role: string
   const matches = matchesGiven(assertion.action, action, 0) && isForRole(assertion, role);
   if (matches === false) return 'none';
   return isAsked && matches ? assertion : undefined;
+}
+
+/** The length of the shortest action that is a prefix. */
+function shortestActionPrefix(assertions: readonly CompiledAssertion[]): number | undefined {
+  const lengths = assertions.flatMap(({ action: { kind, text } }) => (kind === 'prefix' ? [text.length] : []));
+  return lengths.length === 0 ? undefined : Math.min(...lengths);
 }
 
 /** A glob that ends with a literal. */

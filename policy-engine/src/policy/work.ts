@@ -9,9 +9,6 @@ export const maxWildcards = 64;
 /** Work of one decision, in units of about one compared character: about a millisecond. What needs more is `DENY_BUDGET_EXCEEDED`. */
 export const maxWork = 200_000;
 
-/** What an answer without a search is taken to cost: an assertion and a role. */
-export const costOfGlance = 2;
-
 /** Work of one explanation beyond its decision: what needs more says nothing of near misses and changes. */
 export const maxExplainWork = 10_000_000;
 

@@ -12,7 +12,7 @@ import test from 'ava';
 
 type Rules = Parameters<typeof compileDomain>[1][number]['assertions'];
 
-/** Of a search: a caller with one role mostly gets an answer without one, at one price. */
+/** Of a search: a caller with one role mostly gets an answer without one, which is not counted. */
 function costOf(assertions: Rules): number {
   const policy = compileDomain('d', [{ name: 'p', assertions }]);
   const { status } = decideInDomain(policy, ['guest', 'reader'], 'read', 'd:x');
