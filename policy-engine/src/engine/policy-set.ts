@@ -25,10 +25,12 @@ export class PolicyLookUp {
   }
 
   get(domain: string): LoadedDomain | undefined {
-    if (domain !== this.#name) {
-      this.#loaded = this.set.get(domain);
-      this.#name = domain;
-    }
+    return domain === this.#name ? this.#loaded : this.#lookUp(domain);
+  }
+
+  #lookUp(domain: string): LoadedDomain | undefined {
+    this.#loaded = this.set.get(domain);
+    this.#name = domain;
     return this.#loaded;
   }
 }
@@ -69,5 +71,9 @@ function refusal(
 }
 
 function isInForce({ expires }: LoadedDomain, clock: Clock | number): boolean {
-  return expires === Number.POSITIVE_INFINITY || (typeof clock === 'number' ? clock : clock.now()) < expires;
+  return expires === Number.POSITIVE_INFINITY || timeOf(clock) < expires;
+}
+
+function timeOf(clock: Clock | number): number {
+  return typeof clock === 'number' ? clock : clock.now();
 }

@@ -245,13 +245,19 @@ export function describeAssertion(assertion: CompiledAssertion): DecidingAsserti
   });
 }
 
+/** Of which policy an assertion is. */
+interface OfDomain {
+  readonly domain: string;
+  readonly revision: PolicyRevision | undefined;
+}
+
 /** The decision that this assertion makes; the same object each time. */
-export function decisionOf(
-  assertion: CompiledAssertion,
-  domain: string,
-  revision: PolicyRevision | undefined,
-): Decision {
-  assertion.decision ??= Object.freeze({
+export function decisionOf(assertion: CompiledAssertion, policy: OfDomain): Decision {
+  return assertion.decision ?? makeDecision(assertion, policy);
+}
+
+function makeDecision(assertion: CompiledAssertion, { domain, revision }: OfDomain): Decision {
+  assertion.decision = Object.freeze({
     status: assertion.effect === 'ALLOW' ? 'ALLOW' : 'DENY',
     domain,
     ...(revision !== undefined && { revision }),

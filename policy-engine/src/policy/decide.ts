@@ -45,11 +45,15 @@ function glanceInDomain(
   if (roles.length !== 1 || !isText(action, maxActionLength) || !isText(resource, maxResourceLength)) return undefined;
   const seen = policy.index.glance(roles[0] ?? '', action, resource);
   if (seen === undefined) return undefined;
-  return seen === 'none' ? policy.fallback : (seen.decision ?? decisionOf(seen, policy.domain, policy.revision));
+  return seen === 'none' ? policy.fallback : decisionOf(seen, policy);
 }
 
 function isText(value: unknown, maxLength: number): boolean {
-  return typeof value === 'string' && value.length > 0 && value.length <= maxLength;
+  return typeof value === 'string' && isWithin(value.length, maxLength);
+}
+
+function isWithin(length: number, maxLength: number): boolean {
+  return length > 0 && length <= maxLength;
 }
 
 /** The resource with its domain as written in `prefix`; `undefined` for one of another domain. */
@@ -78,7 +82,7 @@ function searchInDomain(policy: DomainPolicy, roles: readonly string[], asked: Q
   } finally {
     work.spent += search.spent;
   }
-  return search.best === undefined ? policy.fallback : decisionOf(search.best, policy.domain, policy.revision);
+  return search.best === undefined ? policy.fallback : decisionOf(search.best, policy);
 }
 
 /** What refuses a request before any policy is looked at; for requests to domains whose policy cannot be used. */

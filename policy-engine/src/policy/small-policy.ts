@@ -22,7 +22,17 @@ const places = 32;
 const [actionsFrom, lengthsFrom, endsFrom] = [places, 2 * places, 3 * places];
 
 function placeOf(name: string): number {
-  return placeOfName(name.length, name.charCodeAt(name.length - 1));
+  return placeOfName(name.length, lastUnit(name));
+}
+
+/** The place of so much of a name, or of all of a shorter one. */
+function placeOfBeginning(name: string, atMost: number): number {
+  const length = Math.min(name.length, atMost);
+  return placeOfName(length, name.charCodeAt(length - 1));
+}
+
+function lastUnit(text: string): number {
+  return text.charCodeAt(text.length - 1);
 }
 
 function placeOfLength(length: number): number {
@@ -31,7 +41,19 @@ function placeOfLength(length: number): number {
 
 /** The place of the end of a resource. */
 function placeOfEnd(text: string): number {
-  return text.charCodeAt(text.length - 1) & (places - 1);
+  return lastUnit(text) & (places - 1);
+}
+
+function bitsAt(bits: Int32Array, place: number): number {
+  return bits[place] as number;
+}
+
+function ofRole(bits: Int32Array, role: string): number {
+  return bitsAt(bits, placeOf(role));
+}
+
+function ofLength(bits: Int32Array, length: number): number {
+  return bitsAt(bits, lengthsFrom + placeOfLength(length));
 }
 
 /**
@@ -44,10 +66,8 @@ export class SmallPolicy extends PolicyIndex {
   readonly #prefix: string;
   /** Those whose resources have wildcards. */
   readonly #patterns: number;
-  /** Where the shortest of the actions that are prefixes ends: all of them have a unit there. Past the end of every action when none is one. */
-  readonly #actionEnd: number;
-  /** 1 where the length of an action tells its place as well, 0 where some are prefixes. */
-  readonly #countsLength: number;
+  /** How long the shortest of the actions that are prefixes is: so much of every action tells its place. The longest length when none is one. */
+  readonly #actionLength: number;
 
   /** `prefix` stands before the names of resources. */
   constructor(assertions: readonly CompiledAssertion[], prefix: string) {
@@ -57,9 +77,7 @@ export class SmallPolicy extends PolicyIndex {
       const { kind, text } = assertion.resource;
       return { assertion, text: kind === 'exact' ? prefix + text : undefined };
     });
-    const shortest = shortestActionPrefix(assertions);
-    this.#actionEnd = (shortest ?? maxActionLength) - 1;
-    this.#countsLength = shortest === undefined ? 1 : 0;
+    this.#actionLength = shortestActionPrefix(assertions);
     let patterns = 0;
     for (const [at, { assertion, text }] of this.#row.entries()) {
       if (text === undefined) patterns |= 1 << at;
@@ -67,7 +85,7 @@ export class SmallPolicy extends PolicyIndex {
       const end = text ?? endOfGlob(resource);
       this.#add(1 << at, 0, rolePattern === undefined ? placeOf(role) : undefined);
       const isPlain = action.kind === 'exact' || action.kind === 'prefix';
-      this.#add(1 << at, actionsFrom, isPlain ? this.#placeOfAction(action.text) : undefined);
+      this.#add(1 << at, actionsFrom, isPlain ? placeOfBeginning(action.text, this.#actionLength) : undefined);
       this.#add(1 << at, lengthsFrom, text === undefined ? undefined : placeOfLength(text.length));
       this.#add(1 << at, endsFrom, end === undefined ? undefined : placeOfEnd(end));
     }
@@ -75,7 +93,8 @@ export class SmallPolicy extends PolicyIndex {
   }
 
   glance(role: string, action: string, resource: string): Glance {
-    const left = this.#forNames(role, action, resource.length);
+    const bits = this.#bits;
+    const left = ofRole(bits, role) & ofLength(bits, resource.length) & this.#ofAction(action);
     if (left !== 0) return this.#glanceAmong(left, role, action, resource);
     return beginsWith(resource, this.#prefix) ? 'none' : undefined;
   }
@@ -99,7 +118,7 @@ export class SmallPolicy extends PolicyIndex {
       return seen !== 'none' || beginsWith(resource, this.#prefix) ? seen : undefined;
     }
     if (!beginsWith(resource, this.#prefix)) return undefined;
-    return this.#glanceAt(those & this.#at(endsFrom + placeOfEnd(resource)), role, action, resource);
+    return this.#glanceAt(those & bitsAt(this.#bits, endsFrom + placeOfEnd(resource)), role, action, resource);
   }
 
   /** What decides among those that are left. */
@@ -115,24 +134,9 @@ export class SmallPolicy extends PolicyIndex {
     return 'none';
   }
 
-  /** Those that may match a role, an action and a resource of that length. */
-  #forNames(role: string, action: string, length: number): number {
-    return this.#at(placeOf(role)) & this.#ofAction(action) & this.#at(lengthsFrom + placeOfLength(length));
-  }
-
   /** Those that may match an action. */
   #ofAction(action: string): number {
-    return this.#at(actionsFrom + this.#placeOfAction(action));
-  }
-
-  /** The place of an action by its end, or by the unit where the shortest prefix ends. */
-  #placeOfAction(action: string): number {
-    const unit = action.charCodeAt(Math.min(action.length - 1, this.#actionEnd));
-    return placeOfName(action.length * this.#countsLength, unit);
-  }
-
-  #at(place: number): number {
-    return this.#bits[place] as number;
+    return bitsAt(this.#bits, actionsFrom + placeOfBeginning(action, this.#actionLength));
   }
 
   #entryAt(bit: number): RowEntry {
@@ -163,10 +167,10 @@ function glanceAtRest(isAsked: Match, assertion: CompiledAssertion, role: string
   return isAsked && matches ? assertion : undefined;
 }
 
-/** The length of the shortest action that is a prefix. */
-function shortestActionPrefix(assertions: readonly CompiledAssertion[]): number | undefined {
-  const lengths = assertions.flatMap(({ action: { kind, text } }) => (kind === 'prefix' ? [text.length] : []));
-  return lengths.length === 0 ? undefined : Math.min(...lengths);
+/** The length of the shortest action that is a prefix; the longest length when none is one. */
+function shortestActionPrefix(assertions: readonly CompiledAssertion[]): number {
+  const prefixes = assertions.filter(({ action }) => action.kind === 'prefix');
+  return Math.min(maxActionLength, ...prefixes.map(({ action }) => action.text.length));
 }
 
 /** A glob that ends with a literal. */
