@@ -5,11 +5,12 @@ import {
   type PrincipalName,
   type RoleName,
 } from '@signet/policy-engine/names';
-import { type Decision, type DecisionContext, type DomainPolicy, decideInDomain } from '@signet/policy-engine/policy';
+import type { Decision, DecisionContext, DomainPolicy } from '@signet/policy-engine/policy';
 import { InvalidRequestError } from '../errors.ts';
 import { directRoles, heldRoles, stepsARole } from '../roles/granted-roles.ts';
 import { existingDomain } from '../snapshot/existing-domain.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import { type Asked, decideCounted } from './decide-counted.ts';
 
 export interface AccessQuery {
   readonly principal: PrincipalName;
@@ -103,12 +104,9 @@ function decideWithRoles(domain: DomainSnapshot, roles: readonly string[], query
 
 const noMatch: Decided = { decision: { status: 'DENY_NO_MATCH' }, work: 0 };
 
-type Asked = Pick<AccessQuery, 'action' | 'resource' | 'context'>;
-
-function decideBy(policy: DomainPolicy, roles: readonly string[], { action, resource, context }: Asked): Decided {
-  const before = policy.work.spent;
-  const decision = decideInDomain(policy, roles, action, resource, context);
-  return { decision, work: policy.work.spent - before + roles.length * stepsARole };
+function decideBy(policy: DomainPolicy, roles: readonly string[], asked: Asked): Decided {
+  const { decision, work } = decideCounted(policy, roles, asked);
+  return { decision, work: work + roles.length * stepsARole };
 }
 
 /** The domain that a resource is of; nobody says that it exists. Throws `InvalidRequestError`. */

@@ -1,7 +1,7 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
-import { decideInDomain } from '@signet/policy-engine/policy';
 import { authorityAction } from '../access/authority.ts';
+import { decideCounted } from '../access/decide-counted.ts';
 import { requireKnownIdentity } from '../access/known-identity.ts';
 import type { Asker } from '../access/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError, UnauthenticatedError } from '../errors.ts';
@@ -96,10 +96,9 @@ function mayAssume(
 ): boolean {
   const given = exactRulesOf(domain).get(`${domain.name}:${role.toLowerCase()}`);
   if (given === undefined || !roles.some((name) => given.has(`${domain.name}:role.${name}`))) return false;
-  const before = domain.policy.work.spent;
-  const { status } = decideInDomain(domain.policy, roles, action, role.toLowerCase());
-  compared?.(domain.policy.work.spent - before);
-  return status === 'ALLOW';
+  const { decision, work } = decideCounted(domain.policy, roles, { action, resource: role.toLowerCase() });
+  compared?.(work);
+  return decision.status === 'ALLOW';
 }
 
 /** By resource, the roles that assertions give the right by its exact name. */

@@ -5,8 +5,9 @@ import {
   type PrincipalName,
   type RoleName,
 } from '@signet/policy-engine/names';
-import { type DomainPolicy, decideInDomain, matchesPattern, Work } from '@signet/policy-engine/policy';
+import { type DomainPolicy, matchesPattern, Work } from '@signet/policy-engine/policy';
 import type { WireAssertion, WireConditions } from '@signet/policy-engine/wire';
+import { decideCounted } from '../access/decide-counted.ts';
 import { type ExplainedRole, explainHeldRoles, type RolePath } from '../roles/explain-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { Steps } from '../steps/steps.ts';
@@ -206,8 +207,7 @@ function isDenied(
   { action, resource }: WireAssertion,
 ): boolean {
   if (/[*?]/.test(action) || /[*?]/.test(resource)) return false;
-  const before = policy.work.spent;
-  const { status, assertion } = decideInDomain(policy, held, action, resource);
-  compared(policy.work.spent - before);
-  return status === 'DENY' && assertion?.conditions === undefined;
+  const { decision, work } = decideCounted(policy, held, { action, resource });
+  compared(work);
+  return decision.status === 'DENY' && decision.assertion?.conditions === undefined;
 }

@@ -6,10 +6,11 @@ import {
   parseDomainName,
   type RoleName,
 } from '@signet/policy-engine/names';
-import { decideInDomain, matchesPattern, maxWork, Work, WorkExceededError } from '@signet/policy-engine/policy';
+import { matchesPattern, maxWork, Work, WorkExceededError } from '@signet/policy-engine/policy';
 import type { WirePolicy } from '@signet/policy-engine/wire';
 import { authorityAction, type Right, rights } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
+import { decideCounted } from '../access/decide-counted.ts';
 import { ForbiddenError } from '../errors.ts';
 import type { Viewer } from '../impact/fold.ts';
 import { type Compared, grantedRoles, heldRoles, stepsARole } from '../roles/granted-roles.ts';
@@ -142,10 +143,9 @@ function isDelegate(held: Held, query: Pick<RightQuery, 'right' | 'object' | 'co
   const resource = `${domain.name}:${object}`;
   if (!isNamed(held, { right, resource, compared })) return false;
   // Any DENY wins.
-  const before = domain.policy.work.spent;
-  const { status } = decideInDomain(domain.policy, roles, authorityAction(right), resource);
-  compared?.(domain.policy.work.spent - before);
-  return status === 'ALLOW';
+  const { decision, work } = decideCounted(domain.policy, roles, { action: authorityAction(right), resource });
+  compared?.(work);
+  return decision.status === 'ALLOW';
 }
 
 /** Whether an assertion gives the right by its name to a role that is held. */

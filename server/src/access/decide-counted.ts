@@ -1,0 +1,22 @@
+import { type Decision, type DecisionContext, type DomainPolicy, decideInDomain } from '@signet/policy-engine/policy';
+
+/** About what a decision takes without a search, in units of `maxWork` of the engine. */
+const stepsADecision = 5;
+
+/** What is asked of a policy. */
+export interface Asked {
+  readonly action: string;
+  readonly resource: string;
+  readonly context?: DecisionContext | undefined;
+}
+
+/** A decision, and what it has cost in units of `maxWork` of the engine: of many in one request each is paid. */
+export function decideCounted(
+  policy: DomainPolicy,
+  roles: readonly string[],
+  { action, resource, context }: Asked,
+): { readonly decision: Decision; readonly work: number } {
+  const before = policy.work.spent;
+  const decision = decideInDomain(policy, roles, action, resource, context);
+  return { decision, work: stepsADecision + policy.work.spent - before };
+}
