@@ -44,18 +44,6 @@ function placeOfEnd(text: string): number {
   return lastUnit(text) & (places - 1);
 }
 
-function bitsAt(bits: Int32Array, place: number): number {
-  return bits[place] as number;
-}
-
-function ofRole(bits: Int32Array, role: string): number {
-  return bitsAt(bits, placeOf(role));
-}
-
-function ofLength(bits: Int32Array, length: number): number {
-  return bitsAt(bits, lengthsFrom + placeOfLength(length));
-}
-
 /**
  * A small policy: its assertions in the order in which they can decide, and for each place of roles, of actions, of lengths and of ends which
  * of them may match what has that place, one bit each. Only what all have in common is compared.
@@ -93,8 +81,7 @@ export class SmallPolicy extends PolicyIndex {
   }
 
   glance(role: string, action: string, resource: string): Glance {
-    const bits = this.#bits;
-    const left = ofRole(bits, role) & ofLength(bits, resource.length) & this.#ofAction(action);
+    const left = this.#at(placeOf(role)) & this.#ofLength(resource.length) & this.#ofAction(action);
     if (left !== 0) return this.#glanceAmong(left, role, action, resource);
     return beginsWith(resource, this.#prefix) ? 'none' : undefined;
   }
@@ -118,7 +105,7 @@ export class SmallPolicy extends PolicyIndex {
       return seen !== 'none' || beginsWith(resource, this.#prefix) ? seen : undefined;
     }
     if (!beginsWith(resource, this.#prefix)) return undefined;
-    return this.#glanceAt(those & bitsAt(this.#bits, endsFrom + placeOfEnd(resource)), role, action, resource);
+    return this.#glanceAt(those & this.#at(endsFrom + placeOfEnd(resource)), role, action, resource);
   }
 
   /** What decides among those that are left. */
@@ -136,7 +123,16 @@ export class SmallPolicy extends PolicyIndex {
 
   /** Those that may match an action. */
   #ofAction(action: string): number {
-    return bitsAt(this.#bits, actionsFrom + placeOfBeginning(action, this.#actionLength));
+    return this.#at(actionsFrom + placeOfBeginning(action, this.#actionLength));
+  }
+
+  /** Those that may match a resource of that length. */
+  #ofLength(length: number): number {
+    return this.#at(lengthsFrom + placeOfLength(length));
+  }
+
+  #at(place: number): number {
+    return this.#bits[place] as number;
   }
 
   #entryAt(bit: number): RowEntry {
