@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Figure, PartContext, PartReport } from '../measure/figure.ts';
-import type { InstructionCounter } from '../measure/instructions.ts';
+import { compilingAtOnce, type InstructionCounter } from '../measure/instructions.ts';
 import { oneAnswer } from '../measure/one-answer.ts';
 import { formatNumber, formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { ratioOf, type Spread, spreadOf } from '../measure/statistics.ts';
@@ -83,7 +83,7 @@ async function countedIn(folder: string, counter: InstructionCounter): Promise<C
     countIn: counter.folder,
     names: [leastName, 'a certificate', refreshed(16)],
   };
-  const counts = await oneAnswer(countScript, order, counter);
+  const counts = await oneAnswer(countScript, order, { ...counter, flags: compilingAtOnce });
   if (!isCounts(counts)) throw new Error('no instructions were counted');
   return counts;
 }

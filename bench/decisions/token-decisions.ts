@@ -1,5 +1,5 @@
 import type { Figure, PartReport } from '../measure/figure.ts';
-import type { InstructionCounter } from '../measure/instructions.ts';
+import { compilingAtOnce, type InstructionCounter } from '../measure/instructions.ts';
 import { oneAnswer } from '../measure/one-answer.ts';
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { ratioOf, ratioToMedian, spreadOf } from '../measure/statistics.ts';
@@ -74,7 +74,7 @@ function countedFigures(counts: TokenCosts): readonly Figure[] {
 }
 
 async function measured(order: TokenOrder, wrapper: readonly string[] = []): Promise<TokenCosts> {
-  const costs = await oneAnswer(script, order, { wrapper });
+  const costs = await oneAnswer(script, order, { wrapper, flags: wrapper.length === 0 ? [] : compilingAtOnce });
   if (!isCosts(costs)) throw new Error('the measurement of `decide` ended early');
   return costs;
 }

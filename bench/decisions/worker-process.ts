@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { compilingAtOnce } from '../measure/instructions.ts';
 import { pinTo } from '../measure/program.ts';
 import type { EngineName } from './engines/index.ts';
 import type { Names, Order, Reply } from './worker.ts';
@@ -27,7 +28,12 @@ export async function startWorker(
   const [command = process.execPath, ...wrapper] = [...pinTo(1), ...counting, process.execPath];
   const child = fork(script, [], {
     execPath: command,
-    execArgv: [...wrapper, '--conditions=@signet/source', '--max-old-space-size=6000'],
+    execArgv: [
+      ...wrapper,
+      '--conditions=@signet/source',
+      '--max-old-space-size=6000',
+      ...(counting.length === 0 ? [] : compilingAtOnce),
+    ],
   });
   const limit = setTimeout(() => child.kill('SIGKILL'), limitMs);
   const ready = await ask(child, { kind: 'prepare', engine, plan, checkMs: limitMs / 40 });

@@ -106,12 +106,9 @@ function measureLatency(run: Run, batches: number): readonly number[] {
   return samples;
 }
 
-/**
- * Instructions of a decision, after as many as it takes until it is compiled: the compiler works on a thread that the counter has take turns
- * with this one. `countIn` is the folder of the counter.
- */
+/** Instructions of a decision, after as many as it takes until it is compiled. `countIn` is the folder of the counter. */
 async function countInstructions(run: Run, countIn: string): Promise<number> {
-  const count = 400_000;
+  const count = 100_000;
   let allowed = 0;
   for (let batch = 0; batch < 5; batch++) {
     allowed += runQuestions(run, 0, count);

@@ -88,6 +88,12 @@ export async function ownInstructions(folder: string, work: () => unknown): Prom
   return counter.take(process.pid);
 }
 
+/**
+ * Flags of Node for work that is counted within its process once it is compiled: the counter has the compiler's thread take turns with one that never waits, and
+ * it would not have come to its turn when the count begins.
+ */
+export const compilingAtOnce: readonly string[] = ['--no-concurrent-recompilation'];
+
 function control(args: readonly string[], pid: number): void {
   execFileSync('callgrind_control', [...args, String(pid)], { stdio: 'ignore' });
 }
