@@ -1,21 +1,22 @@
 import type { Figure } from '../measure/figure.ts';
-import { percentile, ratioOf, spreadOf } from '../measure/statistics.ts';
+import { percentile, spreadOf } from '../measure/statistics.ts';
 import { type EngineName, handCoded } from './engines/index.ts';
 import type { PlanResult } from './measure-plan.ts';
 import { type Kind, kinds } from './workload.ts';
 
-const smallSize = 10;
+export const smallSize = 10;
 
-/** The least of ours ÷ the better of the hand-coded ones for each kind of wildcard, and how the cost of a hit grows with the policy. */
+/** The least of ours ÷ the better of the hand-coded ones for each kind of wildcard. */
 export function decisionFigures(results: readonly PlanResult[]): readonly Figure[] {
   const fresh = results.filter(({ names }) => names === 'fresh');
   const small = fresh.filter(isSmall);
   const large = fresh.filter((result) => !isSmall(result));
-  const worst = kinds.flatMap((kind) => [
-    ...worstFigures(kind, '10 assertions', small, 0.7),
-    ...worstFigures(kind, '1,000 assertions and more', large, 1),
-  ]);
-  return [...worst, growthFigure(fresh)].filter((figure) => figure !== undefined);
+  return kinds
+    .flatMap((kind) => [
+      ...worstFigures(kind, '10 assertions', small, 0.7),
+      ...worstFigures(kind, '1,000 assertions and more', large, 1),
+    ])
+    .filter((figure) => figure !== undefined);
 }
 
 /** The aim is set for engines as short as can be; those that test the domain show how much of the rest that is. */
@@ -60,28 +61,5 @@ function worstFigure(name: string, results: readonly PlanResult[], peers: Peers)
     title: `decisions ÷ the better of two hand-coded engines${peers.title}, at worst: ${plan.kind}, ${plan.layout}, ${plan.size} assertions, ${mix}`,
     unit: '',
     value: spreadOf(worst.rounds),
-  };
-}
-
-/** The cost of a hit in the largest policy ÷ one in the smallest, where it grows most. */
-function growthFigure(results: readonly PlanResult[]): Figure | undefined {
-  const hits = results.filter(({ mix }) => mix.startsWith('hit'));
-  const largest = Math.max(...hits.map(({ plan }) => plan.size));
-  const spreads = hits.flatMap((large) => {
-    if (large.plan.size !== largest) return [];
-    const { kind, layout } = large.plan;
-    const small = hits.find(
-      ({ plan, mix }) => plan.size === smallSize && plan.kind === kind && plan.layout === layout && mix === large.mix,
-    );
-    return small === undefined ? [] : [ratioOf(ratesOf(small, 'ours'), ratesOf(large, 'ours'))];
-  });
-  const [worst] = spreads.toSorted((a, b) => b.median - a.median);
-  if (worst === undefined) return undefined;
-  return {
-    id: 'decisions/growth/hit',
-    title: 'a hit in the largest policy ÷ one in the smallest, where it grows most',
-    unit: '',
-    value: worst,
-    aim: { kind: 'at most', value: 4 },
   };
 }

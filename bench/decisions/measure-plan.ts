@@ -23,7 +23,7 @@ export interface Effort {
 }
 
 /** Milliseconds of processor time in which the runtime compiles what the first mix of requests needs, as in a service that has run for a while. */
-const warmUpMs = 200;
+export const warmUpMs = 200;
 
 /** Past these sizes a peer needs minutes for one round. */
 const largestSize: Partial<Record<EngineName, number>> = { casbin: 10_000, Cedar: 10_000 };

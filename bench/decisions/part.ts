@@ -3,6 +3,7 @@ import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { countDecisions } from './count-plans.ts';
 import { type EngineName, handCoded } from './engines/index.ts';
 import { decisionFigures } from './figures.ts';
+import { growthFigure } from './growth.ts';
 import { type Effort, measurePlan, type PlanResult } from './measure-plan.ts';
 import { decisionTables } from './tables.ts';
 import { tokenDecisions } from './token-decisions.ts';
@@ -21,7 +22,7 @@ export async function decisionsPart({ quick, counter }: PartContext): Promise<Pa
     console.error(`decisions: ${plan.size}, ${plan.layout}, ${plan.kind}`);
     results.push(...(await measurePlan(plan, quick ? byHand : all, effort)));
   }
-  const figures = decisionFigures(results);
+  const figures = [...decisionFigures(results), await growthFigure(effort)];
   const counted = counter && (await countDecisions(counter));
   const tokens = await tokenDecisions(quick, counter);
   const rows = figures.map(({ title, value, aim }) => [
@@ -43,6 +44,6 @@ export async function decisionsPart({ quick, counter }: PartContext): Promise<Pa
 }
 
 function plansOf(quick: boolean): readonly WorkloadPlan[] {
-  const sizes = quick ? [10, 1000, 100_000] : [10, 1000, 10_000, 100_000];
+  const sizes = quick ? [10, 1000] : [10, 1000, 10_000, 100_000];
   return kinds.flatMap((kind) => layouts.flatMap((layout) => sizes.map((size) => ({ kind, layout, size }))));
 }

@@ -41,8 +41,15 @@ export const chapters: readonly Chapter[] = [
     name: 'decisions',
     title: 'Decisions',
     meaning:
-      'Rate of the engine divided by that of the better of two engines written by hand for exactly these rules, in the worst layout. One means that nobody gains by writing their own. The worst are refusals of callers with one role, which hand-written code refuses before it looks at the resource; the engine says whose resource it is first. Either takes a tenth to a third of a microsecond.',
-    figures: ['decisions/'],
+      'Rate of the engine divided by that of the better of two engines written by hand for exactly these rules, in the worst layout. One means that nobody gains by writing their own. The worst are refusals of callers with one role, which hand-written code refuses before it looks at the resource; the engine says whose resource it is as well. Either takes a tenth to a third of a microsecond.',
+    figures: ['decisions/hand', 'decisions/growth/', 'decisions/decide/'],
+  },
+  {
+    name: 'decisions-instructions',
+    title: 'Decisions in instructions',
+    meaning:
+      'The same for callers with one role in policies of many roles, in instructions: free of noise, and of how well a processor runs them side by side.',
+    figures: ['decisions/instructions/'],
   },
   {
     name: 'certificates',
