@@ -90,7 +90,7 @@ export async function ownInstructions(folder: string, work: () => unknown): Prom
 
 /**
  * Flags of Node for work that is counted within its process once it is compiled: the counter has the compiler's thread take turns with one that never waits, and
- * it would not have come to its turn when the count begins.
+ * it may not have come to its turn when the count begins.
  */
 export const compilingAtOnce: readonly string[] = ['--no-concurrent-recompilation'];
 
