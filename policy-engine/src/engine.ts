@@ -228,7 +228,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
       const { domain, roles } = request;
       if (!areStrings(roles)) return this.#refuse('DENY_TOKEN_INVALID', request);
       const decision = decideInSet(this.#policies, domain, roles, request, this.#clock);
-      return this.#recorder === undefined ? decision : this.#recorded(decision, request, request);
+      return this.#recorder === undefined ? decision : this.#recorded(decision, request, { domain, roles });
     } catch (error) {
       return this.#failed('decideRoles', error);
     }

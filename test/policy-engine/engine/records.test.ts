@@ -46,6 +46,19 @@ test('every decision is recorded, and never the token', async (t) => {
   t.deepEqual(engine.health().records, { written: 2, dropped: 0, masked: 0, failed: 0 });
 });
 
+test('whose token it was is recorded of a token only', async (t) => {
+  const { engine, written } = recording();
+  // As of a service that hands on what it was sent.
+  const asked = { ...request, subject: 'media.admin', tokenId: 'token-1' };
+  t.is(engine.decideRoles(asked).status, 'ALLOW');
+  t.deepEqual(await engine.filterRoles({ ...asked, resources: ['catalog:movie'] }), ['catalog:movie']);
+  await engine.close();
+  t.is(written.length, 2);
+  for (const record of written) {
+    t.deepEqual(Object.keys(record), ['at', 'status', 'domain', 'roles', 'action', 'resource', 'policy', 'assertion']);
+  }
+});
+
 test('a sample is recorded', async (t) => {
   const draws = [0.1, 0.6, 0.49, 0.5];
   const { engine, written } = recording({ sampleRate: 0.5, random: () => draws.shift() ?? 1 });
