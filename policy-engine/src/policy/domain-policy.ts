@@ -33,7 +33,7 @@ export interface DomainPolicy {
   readonly overruns: { count: number };
   /**
    * The work of all searches so far, in units of `maxWork`: the difference around a decision is what that one has cost. One that was answered without a
-   * search adds nothing: it costs a few comparisons at most.
+   * search adds nothing: `longestLook` and `longestText` bound what it takes.
    */
   readonly work: { spent: number };
 }
