@@ -416,9 +416,8 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
 }
 
 /** Whether a caller without types passed an array of strings: most callers have one role. */
-function areStrings(values: unknown): boolean {
-  return Array.isArray(values) && (values.length === 1 ? typeof values[0] === 'string' : isEachString(values));
-}
+const areStrings = (values: unknown): boolean =>
+  Array.isArray(values) && (values.length === 1 ? typeof values[0] === 'string' : isEachString(values));
 
 /** False for one with gaps as well. */
 function isEachString(values: readonly unknown[]): boolean {

@@ -70,9 +70,8 @@ function refusal(
   return { status: loaded === undefined ? 'DENY_DOMAIN_NOT_FOUND' : 'DENY_DOMAIN_EXPIRED', domain };
 }
 
-function isInForce({ expires }: LoadedDomain, clock: Clock | number): boolean {
-  return expires === Number.POSITIVE_INFINITY || timeOf(clock) < expires;
-}
+const isInForce = ({ expires }: LoadedDomain, clock: Clock | number): boolean =>
+  expires === Number.POSITIVE_INFINITY || timeOf(clock) < expires;
 
 function timeOf(clock: Clock | number): number {
   return typeof clock === 'number' ? clock : clock.now();

@@ -36,25 +36,22 @@ export function decideInDomain(
 }
 
 /** The decision for a caller with one role, where most of them are seen at a glance. Apart from the search, so that the compiler sees it whole. */
-function glanceInDomain(
+const glanceInDomain = (
   policy: DomainPolicy,
   roles: readonly string[],
   action: string,
   resource: string,
-): Decision | undefined {
+): Decision | undefined => {
   if (roles.length !== 1 || !isText(action, maxActionLength) || !isText(resource, maxResourceLength)) return undefined;
   const seen = policy.index.glance(roles[0] ?? '', action, resource);
   if (seen === undefined) return undefined;
   return seen === 'none' ? policy.fallback : decisionOf(seen, policy);
-}
+};
 
-function isText(value: unknown, maxLength: number): boolean {
-  return typeof value === 'string' && isWithin(value.length, maxLength);
-}
+const isText = (value: unknown, maxLength: number): boolean =>
+  typeof value === 'string' && isWithin(value.length, maxLength);
 
-function isWithin(length: number, maxLength: number): boolean {
-  return length > 0 && length <= maxLength;
-}
+const isWithin = (length: number, maxLength: number): boolean => length > 0 && length <= maxLength;
 
 /** The resource with its domain as written in `prefix`; `undefined` for one of another domain. */
 function resourceIn({ prefix, domain }: DomainPolicy, resource: string): string | undefined {
