@@ -38,7 +38,7 @@ export function glanceAtGroup(group: AssertionGroup, role: string, action: strin
   if (!('rank' in group)) return group.glance(role, action);
   let next: CompiledAssertion | undefined = group;
   for (let left = longestLook; left > 0; left -= 1) {
-    if (next === undefined) return 'none';
+    if (next === undefined) return null;
     const isHeld = isForRole(next, role);
     const matches = isHeld && (action === undefined || matchesGiven(next.action, action, 0));
     if (matches === undefined) return undefined;

@@ -44,8 +44,8 @@ const glanceInDomain = (
 ): Decision | undefined => {
   if (roles.length !== 1 || !isText(action, maxActionLength) || !isText(resource, maxResourceLength)) return undefined;
   const seen = policy.index.glance(roles[0] ?? '', action, resource);
-  if (seen === undefined) return undefined;
-  return seen === 'none' ? policy.fallback : decisionOf(seen, policy);
+  // The first decision that an assertion makes takes a search as well.
+  return seen === null ? policy.fallback : seen?.decision;
 };
 
 const isText = (value: unknown, maxLength: number): boolean =>

@@ -62,17 +62,17 @@ export class ExactNames {
     return names;
   }
 
-  /** The assertions of a resource, or that there are none; `undefined` where it takes a search to know. */
-  glance(resource: string): AssertionGroup | 'none' | undefined {
-    if (this.#rows.length === 0) return 'none';
+  /** The assertions of a resource; `null`: that there are none; `undefined` where it takes a search to know. */
+  glance(resource: string): AssertionGroup | null | undefined {
+    if (this.#rows.length === 0) return null;
     const hash = hashFolded(resource, this.#from);
     if (hash === hasCapitals) return undefined;
     const place = hash & (this.#heads.length - 1);
     // Few of the names that are not here get further.
-    if (((this.#marks[place] ?? 0) & markOf(hash)) === 0) return 'none';
+    if (((this.#marks[place] ?? 0) & markOf(hash)) === 0) return null;
     let at = this.#heads[place] ?? none;
     for (let left = crowd; left > 0; left -= 1) {
-      if (at < 0) return 'none';
+      if (at < 0) return null;
       if (this.#rows[columns * at] === hash) {
         const group = this.#groupNamed(at, resource);
         if (group !== undefined) return group;

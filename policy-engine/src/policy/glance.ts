@@ -3,10 +3,10 @@ import { type GlobParts, globParts } from './glob-parts.ts';
 import type { Pattern } from './pattern.ts';
 
 /**
- * What is seen of a question without a search: the assertion that decides, or that there is none. `undefined`: that takes a search. Most
+ * What is seen of a question without a search: the assertion that decides; `null`: that there is none; `undefined`: that takes a search. Most
  * callers have one role and most assertions compare texts alone: to make a search would take longer than to answer.
  */
-export type Glance = CompiledAssertion | 'none' | undefined;
+export type Glance = CompiledAssertion | null | undefined;
 
 /** Whether something matches; `undefined` where it takes more than a comparison of texts as they are given, as with capitals. */
 export type Match = boolean | undefined;
@@ -18,8 +18,8 @@ export const longestText = 128;
 /** Of two glances at parts of a policy, what decides. */
 export function earlier(one: Glance, other: Glance): Glance {
   if (one === undefined || other === undefined) return undefined;
-  if (one === 'none') return other;
-  if (other === 'none') return one;
+  if (one === null) return other;
+  if (other === null) return one;
   return (one.precedence - other.precedence || one.rank - other.rank) < 0 ? one : other;
 }
 

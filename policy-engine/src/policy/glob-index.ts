@@ -30,7 +30,7 @@ export class GlobIndex {
     const walk: GlobWalk = { text, isAsIs: false, left: stepsOfLook, found: undefined };
     this.#nodes.walk(walk, from);
     if (walk.left < 0) return undefined;
-    let seen: Glance = 'none';
+    let seen: Glance = null;
     let left = longestLook;
     for (let node = walk.found; node !== undefined; node = node.foundBefore) {
       for (let entry: GlobEntry | undefined = node; entry !== undefined; entry = entry.alike) {
@@ -46,11 +46,11 @@ export class GlobIndex {
 /** The assertions first: most globs that share their literals with a text match it, and are for somebody else. */
 // biome-ignore lint/complexity/useMaxParams: an object for them takes longer to make than to compare
 function glanceAtEntry(entry: GlobEntry, text: string, from: number, role: string, action: string | undefined): Glance {
-  const seen = entry.group === undefined ? 'none' : glanceAtGroup(entry.group, role, action);
-  if (seen === 'none') return seen;
+  const seen = entry.group === undefined ? null : glanceAtGroup(entry.group, role, action);
+  if (seen === null) return seen;
   const matches = matchesGlobGiven(entry, text, from);
   if (matches === undefined) return undefined;
-  return matches ? seen : 'none';
+  return matches ? seen : null;
 }
 
 function searchEntries(first: GlobEntry, text: string, search: Search): void {

@@ -58,10 +58,10 @@ class ResourceIndex extends PolicyIndex {
   glance(role: string, action: string, resource: string): Glance {
     const { names, patterns, prefix } = this.#parts;
     if (!beginsWith(resource, prefix)) return undefined;
-    const seen = patterns === undefined ? 'none' : patterns.glance(resource, prefix.length, role, action);
+    const seen = patterns === undefined ? null : patterns.glance(resource, prefix.length, role, action);
     if (seen === undefined) return undefined;
     const group = names.glance(resource);
-    return group === 'none' ? seen : earlier(seen, group && glanceAtGroup(group, role, action));
+    return group === null ? seen : earlier(seen, group && glanceAtGroup(group, role, action));
   }
 
   search(search: Search): void {
@@ -86,7 +86,7 @@ class OfNamedActions extends PolicyIndex {
 
   glance(role: string, action: string, resource: string): Glance {
     if (this.#actions.mayHave(action)) return this.#index.glance(role, action, resource);
-    return beginsWith(resource, this.#prefix) ? 'none' : undefined;
+    return beginsWith(resource, this.#prefix) ? null : undefined;
   }
 
   search(search: Search): void {

@@ -37,7 +37,7 @@ export class PatternIndex {
 
   /** What is seen for a role and an action of the patterns that match the text from there on; without a name as it is only where no pattern is one. */
   glance(text: string, from: number, role: string, action: string | undefined): Glance {
-    let seen = this.#exact.size === 0 ? 'none' : this.#glanceAtName(text, role, action);
+    let seen = this.#exact.size === 0 ? null : this.#glanceAtName(text, role, action);
     if (this.#prefixes !== undefined) seen = earlier(seen, this.#prefixes.glance(text, from, role, action));
     return this.#globs === undefined ? seen : earlier(seen, this.#globs.glance(text, from, role, action));
   }
@@ -45,6 +45,6 @@ export class PatternIndex {
   #glanceAtName(text: string, role: string, action: string | undefined): Glance {
     const group = this.#exact.get(text);
     if (group !== undefined) return glanceAtGroup(group, role, action);
-    return isFolded(text) ? 'none' : undefined;
+    return isFolded(text) ? null : undefined;
   }
 }

@@ -64,7 +64,7 @@ export class PrefixIndex {
     const lengths = this.#lengths;
     const ends = this.#ends;
     if (lengths.length > longestLook || text.length - from > longestText) return undefined;
-    let seen: Glance = 'none';
+    let seen: Glance = null;
     let hash: number | undefined = emptyLiteral;
     let at = from;
     for (let i = 0; i < lengths.length; i += 1) {
@@ -76,7 +76,7 @@ export class PrefixIndex {
       if (hash === undefined) return undefined;
       at = end;
       const more = this.#glanceAt(hash, text, from, end, role, action);
-      if (more !== 'none') seen = earlier(seen, more);
+      if (more !== null) seen = earlier(seen, more);
     }
     return seen;
   }
@@ -86,7 +86,7 @@ export class PrefixIndex {
   #glanceAt(hash: number, text: string, from: number, end: number, role: string, action: string | undefined): Glance {
     let entry = this.#table[hash & (this.#table.length - 1)];
     for (let left = longestLook; left > 0; left -= 1) {
-      if (entry === undefined) return 'none';
+      if (entry === undefined) return null;
       const { prefix } = entry;
       if (entry.hash === hash && from + prefix.length === end) {
         // The assertions first: while they come from memory, the prefix does as well.

@@ -58,9 +58,9 @@ export class RoleIndex extends AssertionIndex {
     const [deny, allow] = this.#patterns;
     if (deny !== undefined || allow !== undefined) return undefined;
     const groups = this.#plain.get(role);
-    if (groups === undefined) return 'none';
-    const denied = groups.deny === undefined ? 'none' : glanceAtGroup(groups.deny, role, action);
-    return denied !== 'none' || groups.allow === undefined ? denied : glanceAtGroup(groups.allow, role, action);
+    if (groups === undefined) return null;
+    const denied = groups.deny === undefined ? null : glanceAtGroup(groups.deny, role, action);
+    return denied !== null || groups.allow === undefined ? denied : glanceAtGroup(groups.allow, role, action);
   }
 
   #searchPlain(search: Search): void {

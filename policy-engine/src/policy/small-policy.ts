@@ -29,7 +29,9 @@ const placeOf = (name: string): number => placeOfName(name.length, lastUnit(name
 
 /** The place of so much of a name, or of all of a shorter one. */
 const placeOfBeginning = (name: string, atMost: number): number => {
-  const length = Math.min(name.length, atMost);
+  let { length } = name;
+  // The compiler takes `Math.min` for one of fractions.
+  if (length > atMost) length = atMost;
   return placeOfName(length, name.charCodeAt(length - 1));
 };
 
@@ -79,7 +81,7 @@ export class SmallPolicy extends PolicyIndex {
     // Most refusals need not read the action.
     const left = some === 0 ? 0 : some & this.#ofAction(action);
     if (left !== 0) return this.#glanceAmong(left, role, action, resource);
-    return beginsWith(resource, this.#prefix) ? 'none' : undefined;
+    return beginsWith(resource, this.#prefix) ? null : undefined;
   }
 
   search(search: Search): void {
@@ -98,7 +100,7 @@ export class SmallPolicy extends PolicyIndex {
     if ((those & (those - 1)) === 0 && (those & this.#patterns) === 0) {
       // One, for a name, which holds its domain.
       const seen = glanceAtName(this.#entryAt(those), role, action, resource);
-      return seen !== 'none' || beginsWith(resource, this.#prefix) ? seen : undefined;
+      return seen !== null || beginsWith(resource, this.#prefix) ? seen : undefined;
     }
     if (!beginsWith(resource, this.#prefix)) return undefined;
     return this.#glanceAt(those & this.#at(endsFrom + placeOfEnd(resource)), role, action, resource);
@@ -112,9 +114,9 @@ export class SmallPolicy extends PolicyIndex {
       const isAsked =
         text === undefined ? matchesGiven(assertion.resource, resource, this.#prefix.length) : isGiven(text, resource);
       const seen = glanceAtRest(isAsked, assertion, role, action);
-      if (seen !== 'none') return seen;
+      if (seen !== null) return seen;
     }
-    return 'none';
+    return null;
   }
 
   /** Those that may match an action. */
@@ -147,15 +149,15 @@ export class SmallPolicy extends PolicyIndex {
 /** Whether an assertion for a name decides. A text that was just put together is compared with `beginsWith` in less time than in any other way. */
 const glanceAtName = ({ assertion, text }: RowEntry, role: string, action: string, resource: string): Glance => {
   if (text === undefined) return undefined;
-  if (text.length !== resource.length) return 'none';
+  if (text.length !== resource.length) return null;
   return glanceAtRest(beginsWith(resource, text) || isGiven(text, resource), assertion, role, action);
 };
 
 /** Whether an assertion decides of which is known whether the resource is its own. */
 const glanceAtRest = (isAsked: Match, assertion: CompiledAssertion, role: string, action: string): Glance => {
-  if (isAsked === false) return 'none';
+  if (isAsked === false) return null;
   const matches = matchesGiven(assertion.action, action, 0) && isForRole(assertion, role);
-  if (matches === false) return 'none';
+  if (matches === false) return null;
   return isAsked && matches ? assertion : undefined;
 };
 
