@@ -77,9 +77,10 @@ export class SmallPolicy extends PolicyIndex {
   }
 
   glance(role: string, action: string, resource: string): Glance {
-    const some = this.#at(placeOf(role)) & this.#ofLength(resource.length);
-    // Most refusals need not read the action.
-    const left = some === 0 ? 0 : some & this.#ofAction(action);
+    // First what takes no look into a text.
+    let left = this.#ofLength(resource.length);
+    if (left !== 0) left &= this.#at(placeOf(role));
+    if (left !== 0) left &= this.#ofAction(action);
     if (left !== 0) return this.#glanceAmong(left, role, action, resource);
     return beginsWith(resource, this.#prefix) ? null : undefined;
   }
