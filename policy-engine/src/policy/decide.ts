@@ -30,23 +30,14 @@ export function decideInDomain(
   resource: string,
   context?: DecisionContext,
 ): Decision {
-  return (
-    glanceInDomain(policy, roles, action, resource) ?? searchInDomain(policy, roles, { action, resource, context })
-  );
+  if (roles.length === 1 && isText(action, maxActionLength) && isText(resource, maxResourceLength)) {
+    const seen = policy.index.glance(roles[0] ?? '', action, resource);
+    if (seen === null) return policy.fallback;
+    // The first decision of an assertion takes a search as well.
+    if (seen?.decision !== undefined) return seen.decision;
+  }
+  return searchInDomain(policy, roles, { action, resource, context });
 }
-
-/** The decision for a caller with one role, where most of them are seen at a glance. Apart from the search, so that the compiler sees it whole. */
-const glanceInDomain = (
-  policy: DomainPolicy,
-  roles: readonly string[],
-  action: string,
-  resource: string,
-): Decision | undefined => {
-  if (roles.length !== 1 || !isText(action, maxActionLength) || !isText(resource, maxResourceLength)) return undefined;
-  const seen = policy.index.glance(roles[0] ?? '', action, resource);
-  // The first decision that an assertion makes takes a search as well.
-  return seen === null ? policy.fallback : seen?.decision;
-};
 
 const isText = (value: unknown, maxLength: number): boolean =>
   typeof value === 'string' && isWithin(value.length, maxLength);
@@ -59,6 +50,7 @@ function resourceIn({ prefix, domain }: DomainPolicy, resource: string): string 
   return name === undefined ? undefined : prefix + name;
 }
 
+/** Apart from the glance, so that the compiler sees that whole. */
 function searchInDomain(policy: DomainPolicy, roles: readonly string[], asked: Question): Decision {
   if (roles.length === 0) return bareDecision('DENY_TOKEN_INVALID');
   if (!isText(asked.action, maxActionLength) || !isText(asked.resource, maxResourceLength)) {
