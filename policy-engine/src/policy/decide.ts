@@ -30,7 +30,7 @@ export function decideInDomain(
   resource: string,
   context?: DecisionContext,
 ): Decision {
-  if (roles.length === 1 && isText(action, maxActionLength) && isText(resource, maxResourceLength)) {
+  if (roles.length === 1 && isText(action, longestAction) && isText(resource, longestResource)) {
     const seen = policy.index.glance(roles[0] ?? '', action, resource);
     if (seen === null) return policy.fallback;
     // The first decision of an assertion takes a search as well.
@@ -38,6 +38,9 @@ export function decideInDomain(
   }
   return searchInDomain(policy, roles, { action, resource, context });
 }
+
+// Compiled code reads at each use what is imported.
+const [longestAction, longestResource] = [maxActionLength, maxResourceLength];
 
 const isText = (value: unknown, maxLength: number): boolean =>
   typeof value === 'string' && isWithin(value.length, maxLength);
