@@ -60,23 +60,42 @@ function standardErrorLogger(options: LoggerOptions): Logger {
     dest: 2,
     sync: false,
     minLength: flushBytes,
-    periodicFlush: flushMs,
     maxLength: waitingBytes,
     contentMode: 'buffer',
   });
-  // Bytes are what it takes in this mode: the length of a text that waits would be counted again with each line.
-  const write = stream.write.bind(stream) as unknown as (line: Buffer) => boolean;
-  stream.write = (line) => write(Buffer.from(line));
   const logger = pino(options, stream);
+  let waiting = 0;
   let lost = 0;
   let failing = false;
+  let willFlush = false;
+  // While something waits, and not for ever: a flush of nothing is a write of nothing, by a thread.
+  const flushSoon = () => {
+    if (willFlush) return;
+    willFlush = true;
+    setTimeout(() => {
+      willFlush = false;
+      if (waiting === 0) return;
+      stream.flush();
+      flushSoon();
+    }, flushMs).unref();
+  };
+  // Bytes are what it takes in this mode: the length of a text that waits would be counted again with each line.
+  const write = stream.write.bind(stream) as unknown as (line: Buffer) => boolean;
+  stream.write = (line) => {
+    const bytes = Buffer.from(line);
+    waiting += bytes.length;
+    flushSoon();
+    return write(bytes);
+  };
   stream.on('error', () => {
     failing = true;
   });
-  stream.on('drop', () => {
+  stream.on('drop', (line) => {
+    waiting -= line.length;
     lost += 1;
   });
-  stream.on('write', () => {
+  stream.on('write', (bytes) => {
+    waiting -= bytes;
     failing = false;
   });
   // Not sooner: there would be no room for this line either.

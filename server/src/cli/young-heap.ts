@@ -1,12 +1,12 @@
+import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { processEnvironment } from '../config/env.ts';
 
 /* The space of V8 for young objects. Loading a program makes it grow to 64 MiB, which a server would hold from then on, and requests need little of
    it. A size that the operator has set (`--max-semi-space-size`, also in `NODE_OPTIONS`) counts instead of all this. */
 
-/** Half of it makes a token a twentieth dearer, more makes it no cheaper: a collection costs nearly the same however small the space is. */
-const enoughBytes = 8 * 2 ** 20;
-const lookEveryMs = 1000;
+/** Of one of its two halves. Half of it makes a token a twentieth dearer, more makes it no cheaper: a collection costs nearly the same however small the space is. */
+const enoughBytes = 6 * 2 ** 20;
 
 /** While a server starts: it stays as small as it is. */
 export function keepYoungHeapSmall(): void {
@@ -16,7 +16,7 @@ export function keepYoungHeapSmall(): void {
 /** Loading the program and a small store takes less than this of the whole heap. */
 const largeStoreBytes = 48 * 2 ** 20;
 /** What a large store needs: all that is read of it stays alive, and a small space would be emptied, and its objects moved, a thousand times. */
-const loadingBytes = 16 * 2 ** 20;
+const loadingBytes = 8 * 2 ** 20;
 const loadingLookEveryMs = 10;
 
 /**
@@ -26,7 +26,7 @@ const loadingLookEveryMs = 10;
 export async function growYoungHeapWithStore<Result>(work: () => Promise<Result>): Promise<Result> {
   if (isGiven()) return await work();
   setFlagsFromString('--no-incremental-marking');
-  const look = () => growBy(usedBytes() > largeStoreBytes && youngBytes() < loadingBytes ? 2 : 1);
+  const look = () => growBy(usedBytes() > largeStoreBytes && halfBytes() < loadingBytes ? 2 : 1);
   const looking = setInterval(look, loadingLookEveryMs);
   try {
     return await work();
@@ -37,10 +37,15 @@ export async function growYoungHeapWithStore<Result>(work: () => Promise<Result>
   }
 }
 
-/** From then on: at the next need for more it grows to what is enough; V8 makes it smaller again when there is little to do. */
+/**
+ * From then on: at the next need for more it grows to what is enough; V8 makes it smaller again when there is little to do. Looked at after each
+ * collection, the only time when its size changes: a look by the clock lets it grow several times at once, or leaves it where it was.
+ */
 export function boundYoungHeap(): void {
   if (isGiven()) return;
-  setInterval(() => growBy(Math.max(1, Math.ceil(enoughBytes / youngBytes()))), lookEveryMs).unref();
+  const look = () => growBy(Math.max(1, Math.round(enoughBytes / halfBytes())));
+  new PerformanceObserver(look).observe({ type: 'gc' });
+  look();
 }
 
 function isGiven(): boolean {
@@ -57,6 +62,8 @@ function usedBytes(): number {
   return getHeapStatistics().used_heap_size;
 }
 
-function youngBytes(): number {
-  return getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? enoughBytes;
+/** What may be allocated in it before a collection; the other half comes and goes. */
+function halfBytes(): number {
+  const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space');
+  return young === undefined ? enoughBytes : young.space_used_size + young.space_available_size;
 }
