@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { type ParseArgsConfig, parseArgs } from 'node:util';
 
 export const parts = [
   'token',
@@ -33,28 +33,41 @@ export interface Options {
 
 export const usage = `usage: npm run bench -- [${parts.join(' | ')}]... [--quick [--count]] [--out FILE] [--data FILE]`;
 
-/** Reads the command line; throws with the usage when it is wrong. */
+/** A command line that cannot be taken. The message ends with how it is written. */
+export class UsageError extends Error {}
+
+/** What a command line has: its options, and words beside them. Throws a UsageError when it is wrong. */
+export function parseWords<Known extends NonNullable<ParseArgsConfig['options']>>(
+  args: readonly string[],
+  options: Known,
+  usageOfCommand: string,
+) {
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options });
+  } catch (error) {
+    throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n${usageOfCommand}`);
+  }
+}
+
+/** Reads the command line. Throws a UsageError when it is wrong. */
 export function parseOptions(args: readonly string[]): Options {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      quick: { type: 'boolean', default: false },
-      count: { type: 'boolean', default: false },
-      out: { type: 'string' },
-      data: { type: 'string' },
-    },
-  });
+  const known = {
+    quick: { type: 'boolean', default: false },
+    count: { type: 'boolean', default: false },
+    out: { type: 'string' },
+    data: { type: 'string' },
+  } as const;
+  const { values, positionals } = parseWords(args, known, usage);
   const chosen = parseParts(positionals);
   const { quick, count, out, data } = values;
   return { parts: chosen.length === 0 ? parts : chosen, quick, count: count || !quick, out, data };
 }
 
-/** Throws with the usage for a name that is no part. */
+/** Throws a UsageError for a name that is no part. */
 export function parseParts(names: readonly string[]): Part[] {
   return names.map((name) => {
     const part = parts.find((candidate) => candidate === name);
-    if (part === undefined) throw new Error(usage);
+    if (part === undefined) throw new UsageError(`There is no part '${name}'\n${usage}`);
     return part;
   });
 }

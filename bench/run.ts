@@ -5,7 +5,7 @@ import { budgetsPart } from './budgets/part.ts';
 import { certificatesPart } from './certificates/part.ts';
 import { connectionsPart } from './connections/part.ts';
 import { decisionsPart } from './decisions/part.ts';
-import { gate } from './gate/gate.ts';
+import { gate, gateUsage } from './gate/gate.ts';
 import { handshakesPart } from './handshakes/part.ts';
 import { impactPart } from './impact/part.ts';
 import { loadingPart } from './loading/part.ts';
@@ -15,9 +15,9 @@ import { describeMachine } from './measure/machine.ts';
 import { writeRunData } from './measure/run-data.ts';
 import { memoryPart } from './memory/part.ts';
 import { metricsPart } from './metrics/part.ts';
-import { type Options, type Part, parseOptions } from './options.ts';
+import { type Options, type Part, parseOptions, UsageError, usage } from './options.ts';
 import { postgresPart } from './postgres/part.ts';
-import { writeReport } from './results/write.ts';
+import { reportUsage, writeReport } from './results/write.ts';
 import { sizesPart } from './sizes/part.ts';
 import { startPart } from './start/part.ts';
 import { tokenPart } from './token/part.ts';
@@ -71,7 +71,15 @@ async function main(options: Options): Promise<void> {
   }
 }
 
-const [command, ...rest] = process.argv.slice(2);
-if (command === 'gate') gate(rest);
-else if (command === 'report') writeReport(rest);
-else await main(parseOptions(process.argv.slice(2)));
+const words = process.argv.slice(2);
+const [command, ...rest] = words;
+try {
+  if (words.includes('--help')) console.log([usage, gateUsage, reportUsage].join('\n'));
+  else if (command === 'gate') gate(rest);
+  else if (command === 'report') writeReport(rest);
+  else await main(parseOptions(words));
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error;
+  console.error(error.message);
+  process.exitCode = 2;
+}

@@ -2,11 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import type { Figure } from '../measure/figure.ts';
 import { formatNumber, formatSpread, markdownTable } from '../measure/report.ts';
 import { readRunData } from '../measure/run-data.ts';
-import { type Part, parseParts } from '../options.ts';
+import { type Part, parseParts, parseWords, UsageError } from '../options.ts';
 import { compareRounds } from './compare.ts';
 import { checkOut } from './other-tree.ts';
 
@@ -20,13 +19,11 @@ const usualParts: readonly Part[] = ['token', 'unchanged', 'loading'];
  * beginning with the other one. Says which figures moved by more than the noise.
  */
 export function gate(args: readonly string[]): void {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: { part: { type: 'string', multiple: true }, rounds: { type: 'string', default: '5' } },
-  });
+  const known = { part: { type: 'string', multiple: true }, rounds: { type: 'string', default: '5' } } as const;
+  const { values, positionals } = parseWords(args, known, gateUsage);
   const rounds = Number(values.rounds);
-  if (positionals.length > 1 || !Number.isInteger(rounds) || rounds < 1 || rounds > 100) throw new Error(gateUsage);
+  if (positionals.length > 1 || !Number.isInteger(rounds) || rounds < 1 || rounds > 100)
+    throw new UsageError(gateUsage);
   const parts = values.part === undefined ? usualParts : parseParts(values.part);
   const [commit = 'HEAD'] = positionals;
   const top = execFileSync('git', ['rev-parse', '--show-toplevel'], { encoding: 'utf8' }).trim();

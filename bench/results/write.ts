@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import type { Figure } from '../measure/figure.ts';
 import { formatNumber, formatSpread, markdownTable } from '../measure/report.ts';
 import { type RunData, readRunData } from '../measure/run-data.ts';
 import { percentile, type Spread } from '../measure/statistics.ts';
+import { parseWords, UsageError } from '../options.ts';
 import { type Chapter, chapters } from './chapters.ts';
 
 export const reportUsage = 'usage: npm run bench -- report RUN.json... [--about TEXT.md] [--tables REPORT.md]';
@@ -25,12 +25,9 @@ const pictures = join(home, 'pictures');
  * tables, at last those that `--out` wrote. `--about` is a file with what a reader has to know of the runs. Throws for a figure that no chapter has.
  */
 export function writeReport(args: readonly string[]): void {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: { about: { type: 'string' }, tables: { type: 'string' } },
-  });
-  if (positionals.length === 0) throw new Error(reportUsage);
+  const known = { about: { type: 'string' }, tables: { type: 'string' } } as const;
+  const { values, positionals } = parseWords(args, known, reportUsage);
+  if (positionals.length === 0) throw new UsageError(reportUsage);
   const runs = positionals.map(readRunData);
   const rows = rowsOf(runs);
   const pages = chapters.map((chapter) => ({ chapter, rows: rows.filter((row) => isOf(row, chapter)) }));
