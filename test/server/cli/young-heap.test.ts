@@ -90,7 +90,7 @@ test('with the load it grows to what is enough and not beyond', async (t) => {
   const words = ['--conditions=@signet/source', '--input-type=module', '--eval', program];
   const { status, stdout, stderr } = await runProgram(process.execPath, words, { env: process.env });
   t.is(status, 0, stderr);
-  t.deepEqual(JSON.parse(stdout), { grown: true, megabytes: 6 });
+  t.deepEqual(JSON.parse(stdout), { grown: true, megabytes: 4 });
 });
 
 test('old objects are not marked bit by bit while a store is loaded, and are again afterwards', async (t) => {
