@@ -97,7 +97,6 @@ async function serve({ config, logger, signal, json, load }: Serving): Promise<v
   };
   const server = await growYoungHeapWithStore(() => createServer(config, options));
   peers?.answerWith(server.refresh);
-  boundYoungHeap();
   const onHangUp = () => checkAgain(load, server.reload, logger);
   process.on('SIGHUP', onHangUp);
   const { baseUrl, crlUrl, metricsUrl } = server;
@@ -108,6 +107,7 @@ async function serve({ config, logger, signal, json, load }: Serving): Promise<v
     await tellSystemd(processEnvironment(), logger);
     warnOfMemory({ workers: 1, bytesEach: residentBytes }, logger);
   }
+  boundYoungHeap();
   await aborted(signal);
   process.off('SIGHUP', onHangUp);
   logger.info('stopping');

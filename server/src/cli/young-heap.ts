@@ -1,4 +1,3 @@
-import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { processEnvironment } from '../config/env.ts';
 
@@ -44,6 +43,7 @@ export async function growYoungHeapWithStore<Result>(work: () => Promise<Result>
 export function boundYoungHeap(): void {
   if (isGiven()) return;
   const look = () => growBy(Math.max(1, Math.round(enoughBytes / halfBytes())));
+  // The global one: an import would be loaded by every command.
   new PerformanceObserver(look).observe({ type: 'gc' });
   look();
 }
