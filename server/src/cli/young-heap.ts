@@ -4,7 +4,7 @@ import { processEnvironment } from '../config/env.ts';
 /* The space of V8 for young objects. Loading a program makes it grow to 64 MiB, which a server would hold from then on, and requests need little of
    it. A size that the operator has set (`--max-semi-space-size`, also in `NODE_OPTIONS`) counts instead of all this. */
 
-/** Of one of its two halves. Half of it makes a token a twentieth dearer; twice of it makes one a fiftieth cheaper, and takes 10 MiB more. */
+/** Of one of its two halves. Half of it makes a token a twentieth dearer; twice of it makes one a fiftieth cheaper, and takes 6 to 14 MiB more. */
 const enoughBytes = 4 * 2 ** 20;
 
 /** While a server starts: it stays as small as it is. */
