@@ -2,6 +2,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
+import { joinPackages } from './join-packages.ts';
 
 /*
  * Joins the modules of the server, and those of ours that it uses, into few files: Node takes a third of a millisecond for each module that a
@@ -48,6 +49,7 @@ async function joinServer(): Promise<void> {
   };
   await build({ ...options, entryPoints: programs.map((name) => `src/${name}.ts`), plugins: [serve] });
   await build({ ...options, entryPoints: [{ in: 'src/cli/serve.ts', out: 'serve' }] });
+  joinPackages(outdir);
 }
 
 if (import.meta.main) await joinServer();

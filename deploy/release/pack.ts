@@ -1,4 +1,14 @@
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -59,12 +69,22 @@ function carry(folder: string, into: string): void {
   const dependencies = Object.fromEntries(
     needs.toReversed().flatMap((each) => Object.entries(each.dependencies ?? {})),
   );
+  const joined = carryJoined(into);
   for (const name of carried) {
     cpSync(join(folder, roomNamed(name)), join(into, 'node_modules', name), { recursive: true });
   }
   // Scripts and tools of the checkout are of no use without it.
-  const whole = { ...manifest, dependencies, bundleDependencies: carried, scripts: {}, devDependencies: {} };
+  const bundleDependencies = [...carried, ...joined];
+  const whole = { ...manifest, dependencies, bundleDependencies, scripts: {}, devDependencies: {} };
   writeFileSync(join(into, 'package.json'), `${JSON.stringify(whole, undefined, 2)}\n`);
+}
+
+/** Puts the joined packages of others (`join-packages.ts`) where npm knows of what is carried, and answers their names. */
+function carryJoined(into: string): string[] {
+  const [joined, carried] = [join(into, 'joined', 'node_modules'), join(into, 'node_modules')];
+  if (!existsSync(joined)) return [];
+  renameSync(joined, carried);
+  return readdirSync(carried);
 }
 
 /** The names of all packages of ours that one needs, those that they need among them. */

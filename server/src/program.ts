@@ -15,9 +15,9 @@ const commands: readonly (readonly [name: string, about: string, load: () => Pro
     'serve',
     'run the token server until SIGINT or SIGTERM',
     async () => {
+      (await import('./cli/node-modules.ts')).loadNodeModules();
       const { keepYoungHeapSmall } = await import('./cli/young-heap.ts');
       keepYoungHeapSmall();
-      await (await import('./cli/load-packages.ts')).loadPackages();
       return (await import('./cli/serve.ts')).serveCommand();
     },
   ],

@@ -82,24 +82,6 @@ test('a server loads no driver of PostgreSQL, no SDK of a cloud, no client of pr
   );
 });
 
-test('a server finds the modules of its packages where Node does', async (t) => {
-  const program = (load: string) =>
-    `process.getBuiltinModule('node:module').registerHooks({ load(address, context, next) { console.log(address, context.format); return next(address, context); } }); ${load}`;
-  const modulesOf = async (load: string): Promise<readonly string[]> => {
-    const words = ['--conditions=@signet/source', '--input-type=module', '-e', program(load)];
-    const { stdout } = await runProgram(process.execPath, words);
-    return stdout
-      .split('\n')
-      .filter((line) => line.includes('/node_modules/'))
-      .toSorted();
-  };
-  const found = await modulesOf(
-    `await import('${root}server/src/cli/load-packages.ts').then((module) => module.loadPackages())`,
-  );
-  t.true(found.length > 300);
-  t.deepEqual(found, await modulesOf("await Promise.all([import('kysely'), import('zod'), import('jose')])"));
-});
-
 test('a server does not load what Node has for a fetch and WebSocket of its own', async (t) => {
   const { status, stdout } = await runProgram(process.execPath, [
     '--conditions=@signet/source',

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -12,12 +12,14 @@ import { temporaryFolder } from '#support/temp';
 const packages = ['policy-engine', 'client', 'updater', 'server', 'example-provider'] as const;
 
 const both = ['@signet/client', '@signet/policy-engine'];
-/** The packages of ours in each. */
+/** Those of others that the server carries, each joined into few files. */
+const joined = ['jose', 'kysely', 'yaml', 'zod'];
+/** The packages in each. */
 const carriedBy: Readonly<Record<(typeof packages)[number], readonly string[]>> = {
   'policy-engine': [],
   client: ['@signet/policy-engine'],
   updater: both,
-  server: [],
+  server: joined,
   'example-provider': both,
 };
 
@@ -106,7 +108,7 @@ test('the packed packages work in a scratch project, and fetch nothing by a name
 });
 
 for (const name of packages) {
-  test(`${name} ships what is built, the packages of ours that it needs, and nothing else`, async (t) => {
+  test(`${name} ships what is built, the packages that it carries, and nothing else`, async (t) => {
     const tarball = readdirSync(tarballs).find((file) => new RegExp(`^signet-${name}-\\d`).test(file));
     const { stdout } = await runProgram('tar', ['-tzf', join(tarballs, tarball ?? '')]);
     const paths = stdout.trim().split('\n');
@@ -114,9 +116,39 @@ for (const name of packages) {
     t.deepEqual([...new Set(carried)].toSorted(), carriedBy[name]);
     const own =
       /^package\/(node_modules\/@signet\/[\w-]+\/)?((dist|joined|bin|policies|schemas)\/.+|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/;
+    const ofOthers = /^package\/node_modules\/[a-z]+\/(package\.json|LICENSE(\.md)?|[\w-]+\.js)$/;
     t.deepEqual(
-      paths.filter((path) => !own.test(path) || /\.map$|tsbuildinfo/.test(path)),
+      paths.filter((path) => !(own.test(path) || ofOthers.test(path)) || /\.map$|tsbuildinfo/.test(path)),
       [],
     );
   });
 }
+
+test('what the server carries of others is what is installed here, with its licence', async (t) => {
+  const folder = temporaryFolder(t);
+  const tarball = readdirSync(tarballs).find((file) => /^signet-server-\d/.test(file));
+  await runProgram('tar', ['-xzf', join(tarballs, tarball ?? ''), '-C', folder]);
+  for (const name of joined) {
+    const carried = join(folder, 'package', 'node_modules', name);
+    const installed = join(repository, 'node_modules', name);
+    const manifest = (at: string) => JSON.parse(readFileSync(join(at, 'package.json'), 'utf8'));
+    const { version, license, dependencies, exports } = manifest(carried);
+    t.like(manifest(installed), { name, version, license });
+    t.is(dependencies, undefined);
+    t.true(
+      readdirSync(carried).some((file) => file.startsWith('LICENSE')),
+      name,
+    );
+    for (const entry of Object.keys(exports)) {
+      const importedFrom = async (place: string) => {
+        const text = `console.log(Object.keys(await import('${name}${entry.slice(1)}')).join());`;
+        const { stdout, stderr } = await runProgram(process.execPath, ['--input-type=module', '-e', text], {
+          cwd: place,
+        });
+        t.is(stderr, '');
+        return stdout;
+      };
+      t.is(await importedFrom(join(folder, 'package')), await importedFrom(repository), `${name}${entry.slice(1)}`);
+    }
+  }
+});
