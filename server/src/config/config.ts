@@ -66,7 +66,8 @@ export function loadConfig(
     setAt(written, option, value);
     provenance.set(option, 'flag');
   }
-  const parsed = configSchema.safeParse(written);
+  // Parsed once: a function compiled for it would not pay.
+  const parsed = configSchema.safeParse(written, { jitless: true });
   if (!parsed.success) problems.push(...parsed.error.issues.flatMap((issue) => describe(issue, provenance)));
   else problems.push(...contradictions(parsed.data));
   if (!parsed.success || problems.length > 0) throw new ConfigError(path, problems);
