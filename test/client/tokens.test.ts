@@ -1,5 +1,6 @@
 import type { TokenQuery } from '@signet/client';
 import test from 'ava';
+import { isNoName } from '#support/invalid-name';
 import { until } from '#support/until';
 import { answer, type Respond } from './support/tls-server.ts';
 import { clientWorld, failure } from './support/world.ts';
@@ -236,8 +237,8 @@ for (const { note, body, message } of malformed) {
 }
 
 const badQueries: readonly { note: string; query: TokenQuery; message: string }[] = [
-  { note: 'domain', query: { domain: 'a b' }, message: 'domain is not a valid DomainName' },
-  { note: 'role', query: { domain: 'a', roles: ['x:y'] }, message: 'roles is not a valid RoleName' },
+  { note: 'domain', query: { domain: 'a b' }, message: `domain ${isNoName('DomainName')}` },
+  { note: 'role', query: { domain: 'a', roles: ['x:y'] }, message: `roles ${isNoName('RoleName')}` },
   {
     note: 'life',
     query: { domain: 'a', expiresIn: -1 },

@@ -1,5 +1,6 @@
 import {
   foldAscii,
+  InvalidNameError,
   type PrincipalName,
   parseActionName,
   parseDomainName,
@@ -41,7 +42,7 @@ const principals: [given: unknown, name: string | undefined][] = [
 for (const [given, name] of principals) {
   test(`a principal: ${JSON.stringify(given)}`, (t) => {
     if (name !== undefined) t.is(parsePrincipalName(given), name as never);
-    else t.throws(() => parsePrincipalName(given, 'who'), { message: 'who is not a valid PrincipalName' });
+    else t.throws(() => parsePrincipalName(given, 'who'), { message: /^who is not a valid PrincipalName: / });
   });
 }
 
@@ -101,3 +102,37 @@ test('what is no text is no name, even if it reads like one', (t) => {
     }
   }
 });
+
+const words =
+  'letters, digits, `_` and `-`, in words that do not begin with `-` and are joined by dots, at most 256 characters';
+for (const [parse, kind, form] of [
+  [parseDomainName, 'DomainName', words],
+  [parseRoleName, 'RoleName', words],
+  [parseGroupName, 'GroupName', words],
+  [parsePolicyName, 'PolicyName', words],
+  [parseActionName, 'ActionName', words],
+  [
+    parseServiceName,
+    'ServiceName',
+    'letters, digits, `_` and `-`, not beginning with `-`, and no dot, at most 256 characters',
+  ],
+  [
+    parseKeyId,
+    'KeyId',
+    'letters, digits, `_`, `.` and `-`, beginning with a letter, a digit or `_`, at most 256 characters',
+  ],
+  [
+    parsePathElement,
+    'PathElement',
+    'letters, digits and any of `- \\ . _ ~ = + @ $ , :`, but not `.` or `..` alone, at most 256 characters',
+  ],
+  [
+    parsePrincipalName,
+    'PrincipalName',
+    'a service `domain.service`, a user `user.name` or a group `domain:group.name`, at most 256 characters',
+  ],
+] as const) {
+  test(`what is no ${kind} is refused with what one consists of`, (t) => {
+    t.throws(() => parse('/', 'it'), { instanceOf: InvalidNameError, message: `it is not a valid ${kind}: ${form}` });
+  });
+}

@@ -36,13 +36,28 @@ export type KeyId = Name<'KeyId'>;
 /** A URI-safe path element such as an instance id; keeps its case. */
 export type PathElement = Name<'PathElement'>;
 
-/** A value that is not a name of the kind asked for. The message names the field and the type, never the value. */
+const words = 'letters, digits, `_` and `-`, in words that do not begin with `-` and are joined by dots';
+
+/** What each kind of name consists of, for whoever wrote one that is none. */
+const forms = {
+  DomainName: words,
+  RoleName: words,
+  GroupName: words,
+  PolicyName: words,
+  ActionName: words,
+  ServiceName: 'letters, digits, `_` and `-`, not beginning with `-`, and no dot',
+  KeyId: 'letters, digits, `_`, `.` and `-`, beginning with a letter, a digit or `_`',
+  PathElement: 'letters, digits and any of `- \\ . _ ~ = + @ $ , :`, but not `.` or `..` alone',
+  PrincipalName: 'a service `domain.service`, a user `user.name` or a group `domain:group.name`',
+} as const;
+
+/** A value that is not a name of the kind asked for. The message says the field, the kind and what such a name consists of, never the value. */
 export class InvalidNameError extends PolicyEngineError {
   override readonly name = 'InvalidNameError';
   readonly field: string;
 
-  constructor(field: string, type: string) {
-    super('invalid-name', `${field} is not a valid ${type}`);
+  constructor(field: string, kind: keyof typeof forms) {
+    super('invalid-name', `${field} is not a valid ${kind}: ${forms[kind]}, at most ${maxNameLength} characters`);
     this.field = field;
   }
 }
@@ -51,7 +66,7 @@ function isNameText(value: unknown, grammar: RegExp): value is string {
   return typeof value === 'string' && value.length <= maxNameLength && grammar.test(value);
 }
 
-function parser<Kind extends string>(kind: Kind, grammar: RegExp, fold: boolean) {
+function parser<Kind extends keyof typeof forms>(kind: Kind, grammar: RegExp, fold: boolean) {
   /** `field` is how the caller calls the value in an error message. Throws `InvalidNameError`. */
   return (value: unknown, field: string = kind): Name<Kind> => {
     if (!isNameText(value, grammar)) throw new InvalidNameError(field, kind);

@@ -16,6 +16,9 @@ export interface CredentialsRequest {
  */
 const roleName = /^(?:[a-zA-Z0-9][a-zA-Z0-9\-._]*\/)*[a-zA-Z0-9\-._=+@,]{1,64}$/;
 const maxRoleLength = 576;
+/** What a name that is none is refused with. */
+export const notARole =
+  'roleName is not a valid AWSArnRoleName: letters, digits and `-._=+@,`, at most 64, after path elements that end with `/`';
 const externalIdGrammar = /^[\w+=,.@:/-]{2,1224}$/;
 
 /** Throws `InvalidRequestError` that names the field. */
@@ -24,8 +27,7 @@ export function parseCredentialsRequest(
   role: string,
   query: { durationSeconds?: string | undefined; externalId?: string | undefined },
 ): CredentialsRequest {
-  if (role.length > maxRoleLength || !roleName.test(role))
-    throw new InvalidRequestError('roleName is not a valid AWSArnRoleName');
+  if (role.length > maxRoleLength || !roleName.test(role)) throw new InvalidRequestError(notARole);
   const { durationSeconds, externalId } = query;
   if (externalId !== undefined && !externalIdGrammar.test(externalId)) {
     throw new InvalidRequestError('externalId must be 2 to 1224 characters of `[A-Za-z0-9_+=,.@:/-]`');

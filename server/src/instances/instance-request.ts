@@ -134,7 +134,7 @@ export function parseRegisterInformation(body: unknown, unitSeconds: number): Re
 export function parseProviderName(value: unknown): PrincipalName {
   const name = parsePrincipalName(value, 'provider');
   if (typeof value !== 'string' || !value.includes('.') || name.includes(':')) {
-    throw new InvalidRequestError('provider is not a valid ServiceName');
+    throw new InvalidRequestError('provider is not a valid ServiceName: a provider is a service, `domain.service`');
   }
   return name;
 }

@@ -253,7 +253,7 @@ function instanceIdFrom(text: string): PathElement {
   try {
     return parsePathElement(text, 'instance id');
   } catch (cause) {
-    if (cause instanceof InvalidNameError) return refuse(`instance id is not a valid PathElement`);
+    if (cause instanceof InvalidNameError) return refuse(cause.message);
     throw cause;
   }
 }

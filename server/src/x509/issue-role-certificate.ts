@@ -46,8 +46,7 @@ export interface RoleCertificateInput {
 function roleOf(request: CertificateRequest): { readonly domain: DomainName; readonly name: RoleName } {
   const [domain, role, ...more] = request.commonName.split(':role.');
   try {
-    if (role === undefined || more.length > 0) throw new InvalidNameError('common name', 'role');
-    return { domain: parseDomainName(domain), name: parseRoleName(role) };
+    return { domain: parseDomainName(domain), name: parseRoleName(more.length === 0 ? role : undefined) };
   } catch (cause) {
     if (!(cause instanceof InvalidNameError)) throw cause;
     throw new InvalidRequestError('csr common name must be `<domain>:role.<role>`', { cause });

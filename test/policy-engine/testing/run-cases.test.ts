@@ -3,6 +3,7 @@ import { PolicyEngine, type PolicyInput } from '@signet/policy-engine';
 import { createTestAuthority, runCases } from '@signet/policy-engine/testing';
 import test from 'ava';
 import { parse } from 'yaml';
+import { isNoName } from '#support/invalid-name';
 
 const movies: PolicyInput = {
   name: 'movies',
@@ -154,7 +155,7 @@ const wrong: [note: string, cases: unknown, message: string][] = [
   ['an unknown member', [{ ...read('a', 'allow'), acton: 'x' }], 'case 1: `acton` is not a member of a case'],
   ['unknown, as a text', [{ ...read('a', 'allow'), unknown: 'yes' }], 'case 1: `unknown` must be true or false'],
   ['no domain', [{ ...read('a', 'allow') }], 'case 1: neither the case nor the run names a `domain`'],
-  ['no domain name', [{ ...read('a', 'allow'), domain: 'a b' }], 'case 1: `domain` is not a valid DomainName'],
+  ['no domain name', [{ ...read('a', 'allow'), domain: 'a b' }], `case 1: \`domain\` ${isNoName('DomainName')}`],
   ['no action', [{ ...read('a', 'allow'), domain: 'a', action: 1 }], 'case 1: `action` and `resource` must be strings'],
   [
     'an unknown answer',

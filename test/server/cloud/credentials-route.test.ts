@@ -1,8 +1,10 @@
 import { systemClock } from '@signet/policy-engine/clock';
 import { parsePolicyName } from '@signet/policy-engine/names';
+import { notARole } from '@signet/server/cloud/credentials-request';
 import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
+import { isNoName } from '#support/invalid-name';
 import { saveDomain } from '#support/save-domain';
 import { type Caller, caller, startServer, type TestServer } from '#support/start-server';
 import { type LocalSts, startSts, stsAccess } from '#support/sts';
@@ -129,7 +131,7 @@ for (const [sent, role] of rolePaths) {
       sts.calls.map((call) => call['RoleArn']),
       arns,
     );
-    if (role === undefined) t.deepEqual(answer.body, refusal(400, 'roleName is not a valid AWSArnRoleName'));
+    if (role === undefined) t.deepEqual(answer.body, refusal(400, notARole));
     else t.is(answer.status, 200);
   });
 }
@@ -149,7 +151,7 @@ const beforeAnyCall: readonly (readonly [principal: string, path: string, body: 
       refusal(400, 'externalId must be 2 to 1224 characters of `[A-Za-z0-9_+=,.@:/-]`'),
     ],
     ['media.player', `${path}?externalId=ab&externalId=ab`, refusal(400, 'a parameter is repeated in the query')],
-    ['media.player', '/domain/c!/role/nightly/creds', refusal(400, 'domainName is not a valid DomainName')],
+    ['media.player', '/domain/c!/role/nightly/creds', refusal(400, `domainName ${isNoName('DomainName')}`)],
     ['media.player', '/domain/nowhere/role/nightly/creds', refusal(404, 'domain `nowhere` does not exist')],
     ['media.player', '/domain/poor/role/nightly/creds', refusal(400, 'domain `poor` has no cloud account')],
     [

@@ -3,6 +3,7 @@ import { systemClock } from '@signet/policy-engine/clock';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import type { DomainSketch } from '#support/domain-sketch';
+import { isNoName } from '#support/invalid-name';
 import { principalToken as signedToken } from '#support/principal-token';
 import { type Answer, caller, startServer, wholeFile } from '#support/start-server';
 
@@ -70,13 +71,13 @@ const cases: readonly (readonly [path: string, body: object])[] = [
     refusal(400, 'resource must have at most 4096 characters'),
   ],
   ['/access/read?resource=movie', refusal(400, 'resource must be `domain:entity`')],
-  ['/access/read?resource=:movie', refusal(400, 'domain of the resource is not a valid DomainName')],
+  ['/access/read?resource=:movie', refusal(400, `domain of the resource ${isNoName('DomainName')}`)],
   ['/access/read?resource=catalog:movie&resource=x', refusal(400, 'a parameter is repeated in the query')],
   ['/access/read?resource=%zz', refusal(400, 'the query is not form-encoded')],
-  ['/access/read!?resource=catalog:movie', refusal(400, 'action is not a valid ActionName')],
-  ['/access/re%2Fad?resource=catalog:movie', refusal(400, 'action is not a valid ActionName')],
-  ['/access/re%252Fad?resource=catalog:movie', refusal(400, 'action is not a valid ActionName')],
-  ['/access/read?resource=catalog:movie&principal=a..b', refusal(400, 'principal is not a valid PrincipalName')],
+  ['/access/read!?resource=catalog:movie', refusal(400, `action ${isNoName('ActionName')}`)],
+  ['/access/re%2Fad?resource=catalog:movie', refusal(400, `action ${isNoName('ActionName')}`)],
+  ['/access/re%252Fad?resource=catalog:movie', refusal(400, `action ${isNoName('ActionName')}`)],
+  ['/access/read?resource=catalog:movie&principal=a..b', refusal(400, `principal ${isNoName('PrincipalName')}`)],
   [
     '/access/read?resource=catalog:movie&principal=media:group.x',
     refusal(400, 'principal must be a service or a user'),
@@ -89,20 +90,20 @@ const cases: readonly (readonly [path: string, body: object])[] = [
         refusal(400, 'thumbprint must be the SHA-256 of a certificate in DER, base64url without padding'),
       ] as const,
   ),
-  ['/access/assume_role?resource=catalog:movie&domain=a:b', refusal(400, 'domain is not a valid DomainName')],
+  ['/access/assume_role?resource=catalog:movie&domain=a:b', refusal(400, `domain ${isNoName('DomainName')}`)],
   ['/access/read?resource=nowhere:movie', refusal(404, 'domain `nowhere` does not exist')],
   ['/access/read?resource=dark:movie', refusal(404, 'domain `dark` does not exist')],
   ['/access/assume_role?resource=catalog:movie&domain=nowhere', refusal(404, 'domain `nowhere` does not exist')],
   ['/access/domain/catalog/principal/media.player', { roles: ['reader'] }],
   ['/access/domain/CATALOG/principal/media.nobody', { roles: [] }],
   ['/access/domain/nowhere/principal/media.player', refusal(404, 'domain `nowhere` does not exist')],
-  ['/access/domain/cat!/principal/media.player', refusal(400, 'domainName is not a valid DomainName')],
-  ['/access/domain/catalog/principal/a..b', refusal(400, 'principal is not a valid PrincipalName')],
+  ['/access/domain/cat!/principal/media.player', refusal(400, `domainName ${isNoName('DomainName')}`)],
+  ['/access/domain/catalog/principal/a..b', refusal(400, `principal ${isNoName('PrincipalName')}`)],
   ['/access/domain/catalog/role/reader/principal/joe', yes],
   ['/access/domain/catalog/role/READER/principal/media.player', yes],
   ['/access/domain/catalog/role/der/principal/media.player', no],
   ['/access/domain/catalog/role/none/principal/media.player', no],
-  ['/access/domain/catalog/role/a*/principal/media.player', refusal(400, 'roleName is not a valid RoleName')],
+  ['/access/domain/catalog/role/a*/principal/media.player', refusal(400, `roleName ${isNoName('RoleName')}`)],
   ['/access/domain/nowhere/role/reader/principal/media.player', refusal(404, 'domain `nowhere` does not exist')],
   ['/access', refusal(404, 'there is nothing at this path')],
   ['/access/read/catalog:movie/x', refusal(404, 'there is nothing at this path')],
@@ -197,7 +198,7 @@ const malformedQuestions: readonly (readonly [questions: unknown, message: strin
   [Array(101).fill(movie), '`questions` must have at most 100 items'],
   [[movie, { action: 'read' }], '`questions[1].resource` is missing or not of its type'],
   [[{ ...movie, why: 'x' }], '`questions[0]` has a member that is not known'],
-  [[movie, { ...movie, action: 're ad' }], 'questions[1].action is not a valid ActionName'],
+  [[movie, { ...movie, action: 're ad' }], `questions[1].action ${isNoName('ActionName')}`],
   [[{ ...movie, resource: 'movie' }], 'questions[0].resource must be `domain:entity`'],
   [[{ ...movie, principal: 'media:group.x' }], 'questions[0].principal must be a service or a user'],
 ];

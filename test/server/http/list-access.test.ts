@@ -1,4 +1,5 @@
 import test from 'ava';
+import { isNoName } from '#support/invalid-name';
 import { caller, startServer, wholeFile } from '#support/start-server';
 
 const file = wholeFile();
@@ -58,9 +59,9 @@ test('who may look sees it, the principal its own, a stranger nothing', async (t
 });
 
 for (const [query, message] of [
-  ['?principal=a..b', 'principal is not a valid PrincipalName'],
-  ['?action=re%20ad', 'action is not a valid ActionName'],
-  ['?domain=a:b', 'domain is not a valid DomainName'],
+  ['?principal=a..b', `principal ${isNoName('PrincipalName')}`],
+  ['?action=re%20ad', `action ${isNoName('ActionName')}`],
+  ['?domain=a:b', `domain ${isNoName('DomainName')}`],
   ['?who=x', 'the query has a parameter that is not known here; allowed: principal, action, domain, limit, cursor'],
 ] as const) {
   test(`${query} is refused`, async (t) => {

@@ -10,6 +10,7 @@ import test from 'ava';
 import { type FlattenedJWS, flattenedVerify, importJWK } from 'jose';
 import { FakeClock } from '#support/clock';
 import { domainContent } from '#support/domain-sketch';
+import { isNoName } from '#support/invalid-name';
 import { saveDomain } from '#support/save-domain';
 import { type Answer, caller, startServer, type TestServer } from '#support/start-server';
 
@@ -257,7 +258,7 @@ const refusedBodies: readonly (readonly [name: string, body: string, message: st
   ['null', 'null', '`SignedPolicyRequest` is not valid'],
   ['a wrong flag', '{"signatureP1363Format":"true"}', '`signatureP1363Format` is not valid'],
   ['wrong versions', '{"policyVersions":{"readers":1}}', '`policyVersions` is not valid'],
-  ['a bad name', '{"policyVersions":{"re ders":"0"}}', 'policyVersions is not a valid PolicyName'],
+  ['a bad name', '{"policyVersions":{"re ders":"0"}}', `policyVersions ${isNoName('PolicyName')}`],
   ['a bad version', '{"policyVersions":{"readers":"../0"}}', 'policyVersions has a version that is not valid'],
   [
     'a name twice',

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { field, instanceNames, instanceRequest, instanceWorld, json, register } from '#support/instance-world';
+import { isNoName } from '#support/invalid-name';
 import { ecPair, type RequestedName, requestPem } from '#support/requests';
 import { type CallerOptions, wholeFile } from '#support/start-server';
 
@@ -9,6 +10,7 @@ test.after.always(() => file.end());
 
 const csr = instanceRequest('r-1');
 const proper = { provider: 'sys.auth.server', domain: 'media', service: 'player', attestationData: 'x', csr };
+const noService = 'provider is not a valid ServiceName: a provider is a service, `domain.service`';
 const noToken = 'attestationData is not a valid join token for this instance';
 
 const registrations: readonly (readonly [name: string, body: unknown, status: number, message: string])[] = [
@@ -17,10 +19,10 @@ const registrations: readonly (readonly [name: string, body: unknown, status: nu
   ['no body', null, 400, 'the body is missing or not of its type'],
   ['a list', [], 400, 'the body is missing or not of its type'],
   ['no provider', { ...proper, provider: undefined }, 400, '`provider` is missing or not of its type'],
-  ['a provider that is a user', { ...proper, provider: 'joe' }, 400, 'provider is not a valid ServiceName'],
-  ['a provider that is a group', { ...proper, provider: 'a:group.b' }, 400, 'provider is not a valid ServiceName'],
-  ['a domain that is not a name', { ...proper, domain: 'me dia' }, 400, 'domain is not a valid DomainName'],
-  ['a service of two names', { ...proper, service: 'a.b' }, 400, 'service is not a valid ServiceName'],
+  ['a provider that is a user', { ...proper, provider: 'joe' }, 400, noService],
+  ['a provider that is a group', { ...proper, provider: 'a:group.b' }, 400, noService],
+  ['a domain that is not a name', { ...proper, domain: 'me dia' }, 400, `domain ${isNoName('DomainName')}`],
+  ['a service of two names', { ...proper, service: 'a.b' }, 400, `service ${isNoName('ServiceName')}`],
   ['no attestation', { ...proper, attestationData: '' }, 400, '`attestationData` is required'],
   ['no request', { ...proper, csr: '' }, 400, '`csr` is required'],
   ['a request that is a number', { ...proper, csr: 7 }, 400, '`csr` is missing or not of its type'],

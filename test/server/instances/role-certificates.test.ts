@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { field, instanceWorld, json, keyPem } from '#support/instance-world';
+import { isNoName } from '#support/invalid-name';
 import { openssl } from '#support/openssl';
 import { ecPair, type RequestShape, requestPem } from '#support/requests';
 import { type CallOptions, form, wholeFile } from '#support/start-server';
@@ -113,7 +114,7 @@ const refusals: readonly (readonly [
     '/domain/catalog/role/rea%20der/token',
     () => ({ csr: request() }),
     400,
-    'roleName is not a valid RoleName',
+    `roleName ${isNoName('RoleName')}`,
   ],
   ['no request', '/domain/catalog/role/reader/token', () => ({}), 400, '`csr` is required'],
   [

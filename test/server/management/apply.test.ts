@@ -16,6 +16,7 @@ import { registerServiceKey } from '@signet/server/management/service-keys';
 import type { Store } from '@signet/server/model/store';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
+import { isNoName } from '#support/invalid-name';
 import { contentsOf } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
 
@@ -163,7 +164,7 @@ test('one bad file, and nothing of the others is applied', async (t) => {
   const files = { 'catalog.yaml': catalog, 'b.yaml': 'domain: b\nrolls: {}\n', 'c.yaml': 'domain: a b\n' };
   t.deepEqual(
     (await refused(t, store, apply(files))).map((line) => line.replace(/;.*/, '')),
-    ['b.yaml:2:1: rolls: is not known here', 'c.yaml:1:9: domain: is not a valid DomainName'],
+    ['b.yaml:2:1: rolls: is not known here', `c.yaml:1:9: domain: ${isNoName('DomainName')}`],
   );
 });
 
@@ -268,17 +269,17 @@ const badCases: readonly (readonly [note: string, text: string, said: string])[]
   [
     'a role name',
     '- { roles: ["*"], action: a, resource: b, expect: allow }',
-    '1:13: [0].roles[0]: is not a valid RoleName',
+    `1:13: [0].roles[0]: ${isNoName('RoleName')}`,
   ],
   [
     'a principal',
     '- { principal: "a b", action: a, resource: b, expect: allow }',
-    '1:16: [0].principal: is not a valid PrincipalName',
+    `1:16: [0].principal: ${isNoName('PrincipalName')}`,
   ],
   [
     'an action',
     '- { principal: a.b, action: "a*", resource: b, expect: allow }',
-    '1:29: [0].action: is not a valid ActionName',
+    `1:29: [0].action: ${isNoName('ActionName')}`,
   ],
   [
     'a time',

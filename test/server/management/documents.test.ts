@@ -6,6 +6,7 @@ import { parseYaml } from '@signet/server/management/documents/yaml-source';
 import { parsePublicKey } from '@signet/server/management/public-key';
 import { recordFields } from '@signet/server/model/record-fields';
 import test from 'ava';
+import { isNoName } from '#support/invalid-name';
 
 const ecKey = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const pem = ecKey.publicKey.export({ type: 'spki', format: 'pem' }).toString();
@@ -167,11 +168,11 @@ const faults: readonly (readonly [note: string, text: string, ...said: string[]]
   ['nothing at all', '', '1:1: must be a mapping'],
   ['a list', '- a\n', '1:1: must be a mapping'],
   ['no domain', 'description: x\n', '1:1: domain: must be a string (put it in quotes if it looks like a number)'],
-  ['a domain that is none', 'domain: "a b"\n', '1:9: domain: is not a valid DomainName'],
-  ['a hostile domain', 'domain: "x\'; drop table domains; --"\n', '1:9: domain: is not a valid DomainName'],
-  ['a domain with NUL', 'domain: "a\\0b"\n', '1:9: domain: is not a valid DomainName'],
-  ['a domain with an emoji', 'domain: "a\u{1f512}"\n', '1:9: domain: is not a valid DomainName'],
-  ['a domain that is too long', `domain: ${'x'.repeat(257)}\n`, '1:9: domain: is not a valid DomainName'],
+  ['a domain that is none', 'domain: "a b"\n', `1:9: domain: ${isNoName('DomainName')}`],
+  ['a hostile domain', 'domain: "x\'; drop table domains; --"\n', `1:9: domain: ${isNoName('DomainName')}`],
+  ['a domain with NUL', 'domain: "a\\0b"\n', `1:9: domain: ${isNoName('DomainName')}`],
+  ['a domain with an emoji', 'domain: "a\u{1f512}"\n', `1:9: domain: ${isNoName('DomainName')}`],
+  ['a domain that is too long', `domain: ${'x'.repeat(257)}\n`, `1:9: domain: ${isNoName('DomainName')}`],
   [
     'an unknown key',
     'domain: c\npolices: {}\n',
@@ -222,15 +223,15 @@ const faults: readonly (readonly [note: string, text: string, ...said: string[]]
     'domain: c\naccounts: { aws: "012345678901" }\naccount: { aws: "012345678901" }\n',
     '3:1: account: is the former name of `accounts`: give one of them',
   ],
-  ['a role name', 'domain: c\nroles:\n  odd name: {}\n', '3:3: roles.odd name: is not a valid RoleName'],
+  ['a role name', 'domain: c\nroles:\n  odd name: {}\n', `3:3: roles.odd name: ${isNoName('RoleName')}`],
   ['a member without a dot', member('player'), `5:9: roles.r.members[0]: ${memberHint}`],
   [
     'a member of another kind',
     member('7'),
     '5:9: roles.r.members[0]: must be a string (put it in quotes if it looks like a number)',
   ],
-  ['a hostile member', member('"a.b; rm"'), '5:9: roles.r.members[0]: is not a valid PrincipalName'],
-  ['a group that is none', member('a:role.b'), '5:9: roles.r.members[0]: is not a valid PrincipalName'],
+  ['a hostile member', member('"a.b; rm"'), `5:9: roles.r.members[0]: ${isNoName('PrincipalName')}`],
+  ['a group that is none', member('a:role.b'), `5:9: roles.r.members[0]: ${isNoName('PrincipalName')}`],
   ['a star in the middle', member('"a*b"'), `5:9: roles.r.members[0]: ${patternHint}`],
   ['two stars', member('"a.**"'), `5:9: roles.r.members[0]: ${patternHint}`],
   [
@@ -344,7 +345,7 @@ const faults: readonly (readonly [note: string, text: string, ...said: string[]]
     `domain: c\nservices:\n  ${'s'.repeat(63)}: {}\n`,
     `3:3: services.${'s'.repeat(63)}: \`c.${'s'.repeat(63)}\` has more than the 64 characters that a certificate can name`,
   ],
-  ['a service name with a dot', 'domain: c\nservices:\n  a.b: {}\n', '3:3: services.a.b: is not a valid ServiceName'],
+  ['a service name with a dot', 'domain: c\nservices:\n  a.b: {}\n', `3:3: services.a.b: ${isNoName('ServiceName')}`],
   [
     'an endpoint in the clear',
     service('endpoint: http://x'),
@@ -374,7 +375,7 @@ const faults: readonly (readonly [note: string, text: string, ...said: string[]]
   [
     'several things at once',
     'domain: c\nroles:\n  r: { members: [player, "a*b"] }\n  s t: {}\n',
-    '4:3: roles.s t: is not a valid RoleName',
+    `4:3: roles.s t: ${isNoName('RoleName')}`,
     `3:18: roles.r.members[0]: ${memberHint}`,
     `3:26: roles.r.members[1]: ${patternHint}`,
   ],

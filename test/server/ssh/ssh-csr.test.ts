@@ -3,6 +3,7 @@ import { TooLargeError } from '@signet/server/errors';
 import { parseSshCertRequest, parseSshCsr } from '@signet/server/ssh/ssh-csr';
 import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/ssh/ssh-public-key';
 import test from 'ava';
+import { isNoName } from '#support/invalid-name';
 
 const key = sshPublicKeyOf(generateKeyPairSync('ed25519').publicKey);
 const publicKey = `${formatSshPublicKey(key)} root@host`;
@@ -144,12 +145,12 @@ const refused: { note: string; value: unknown; message: string | RegExp }[] = [
   {
     note: 'a requestor that is not a name',
     value: request({}, { requestor: 'a b' }),
-    message: 'certRequestMeta.requestor is not a valid PrincipalName',
+    message: `certRequestMeta.requestor ${isNoName('PrincipalName')}`,
   },
   {
     note: 'an instance id that is none',
     value: request({}, { instanceId: 'a b' }),
-    message: 'certRequestMeta.instanceId is not a valid PathElement',
+    message: `certRequestMeta.instanceId ${isNoName('PathElement')}`,
   },
 ];
 

@@ -2,7 +2,7 @@ import type { RouterMiddleware } from '@koa/router';
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { costs } from '../../budgets/costs.ts';
-import { parseCredentialsRequest } from '../../cloud/credentials-request.ts';
+import { notARole, parseCredentialsRequest } from '../../cloud/credentials-request.ts';
 import { type GetCredentialsDeps, getCredentials } from '../../cloud/get-credentials.ts';
 import { InvalidRequestError } from '../../errors.ts';
 import { comparedFor } from '../compared-for.ts';
@@ -44,6 +44,6 @@ function decodeRoleName(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {
-    throw new InvalidRequestError('roleName is not a valid AWSArnRoleName');
+    throw new InvalidRequestError(notARole);
   }
 }
