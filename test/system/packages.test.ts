@@ -50,7 +50,7 @@ async function install(t: ExecutionContext, folder: string, tarballs: readonly s
   mkdirSync(project, { recursive: true });
   writeFileSync(join(project, 'package.json'), '{ "name": "scratch", "private": true, "type": "module" }\n');
   writeFileSync(join(project, '.npmrc'), '@signet:registry=https://127.0.0.1:9/\nfetch-retries=0\n');
-  const options = ['--prefer-offline', '--no-audit', '--no-fund', '--silent'];
+  const options = ['--no-audit', '--no-fund', '--silent'];
   const installed = await runProgram('npm', ['install', ...options, ...tarballs], { cwd: project });
   t.is(installed.status, 0, installed.stderr);
   const run = (name: string, text: string) => {
