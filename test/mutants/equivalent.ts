@@ -466,12 +466,6 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'a bound as long as the life changes nothing',
   },
   {
-    file: 'server/src/x509/issue-role-certificate.ts',
-    from: "if (role === undefined || more.length > 0) throw new InvalidNameError('common name', 'role');",
-    to: "if (false || more.length > 0) throw new InvalidNameError('common name', 'role');",
-    reason: 'no name is no role either, and is refused with the same words',
-  },
-  {
     file: 'policy-engine/src/policy/pattern.ts',
     from: 'return t < text.length ? undefined : onlyStarsFrom(pattern, p);',
     to: 'return t <= text.length ? undefined : onlyStarsFrom(pattern, p);',
