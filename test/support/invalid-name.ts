@@ -1,6 +1,6 @@
 import { InvalidNameError } from '@signet/policy-engine/names';
 
-/** What is said of a value that is no name of the kind, behind the name of its field; `names.test.ts` has the texts themselves. */
+/** The message for a value that is not a valid name, without its field; `names.test.ts` has the whole messages. */
 export function isNoName(kind: ConstructorParameters<typeof InvalidNameError>[1]): string {
   return new InvalidNameError('', kind).message.trimStart();
 }
