@@ -22,7 +22,7 @@ const countedRounds = { warmUp: 12_000, rounds: 5, requests: 500 };
 /**
  * What a token costs where two processes share the port: processor time of all processes of the server, in interleaved rounds. Two processes that take
  * turns on one processor find less in its caches, whatever they do, and the more so the fewer requests there are at a turn: the bare server shows how
- * much of it is that. Each of two processes compiles for itself: the rounds begin when both have answered what that takes.
+ * much of it is that. Each of two processes compiles for itself: the rounds begin when both have answered what that takes, 60,000 tokens each.
  */
 export async function workersPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const program = packServer(folder);
@@ -37,7 +37,7 @@ export async function workersPart({ folder, quick, counter }: PartContext): Prom
     folder,
     target: async (contender, { baseUrl }) => ({ ...(await contender.token(baseUrl)), connections }),
   });
-  const rounds = { warmUp: 40_000, rounds: quick ? 41 : 81, requests: 500 };
+  const rounds = { warmUp: 120_000, rounds: quick ? 41 : 81, requests: 500 };
   const measure = (connections: number) =>
     withServers(planOf(connections), [], (running) => cpuRounds(running, rounds));
   const [ofFew, ofMany] = [await measure(few), await measure(many)];
