@@ -1,5 +1,6 @@
 import { chmodSync, chownSync, cpSync, globSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { packAll } from '../release/pack.ts';
 import { run } from '../release/run.ts';
 
 /*
@@ -10,7 +11,6 @@ import { run } from '../release/run.ts';
 /** Node is linked to these and nothing else (`ldd`). */
 const libraries = ['libc6', 'libgcc-s1', 'libstdc++6'] as const;
 const programs = ['server', 'updater', 'example-provider'] as const;
-const packages = ['policy-engine', 'client', ...programs] as const;
 
 /** The user of the programs: number and name. */
 export const user = { id: 65_532, name: 'signet' } as const;
@@ -60,10 +60,8 @@ function writePrograms(repository: string, app: string): void {
   const only = programs.flatMap((name) => ['-w', name]);
   run('npm', ['ci', '--silent', '--omit=dev', '--omit=peer', '--ignore-scripts', ...only], { cwd: app });
   const packed = join(app, 'packed');
-  mkdirSync(packed);
-  const all = packages.flatMap((name) => ['-w', name]);
-  run('npm', ['pack', '--silent', '--pack-destination', packed, ...all], { cwd: repository });
-  for (const name of packages) {
+  packAll(packed, programs);
+  for (const name of programs) {
     const [file = ''] = globSync(`signet-${name}-[0-9]*.tgz`, { cwd: packed });
     run('tar', ['-xzf', join(packed, file), '-C', join(app, name), '--strip-components=1']);
   }
@@ -76,7 +74,16 @@ function rmUnneeded(app: string): void {
   const others = globSync(`${native}/prebuilds/*`, { cwd: app }).filter(
     (path) => !path.endsWith(`/linux-${process.arch}.node`),
   );
-  const named = ['packed', 'test', 'bench', `${native}/deps`, `${native}/src`, 'node_modules/.package-lock.json'];
+  const named = [
+    'packed',
+    'policy-engine',
+    'client',
+    'test',
+    'bench',
+    `${native}/deps`,
+    `${native}/src`,
+    'node_modules/.package-lock.json',
+  ];
   const found = globSync('**/*.{map,d.ts,d.mts,d.cts}', { cwd: app });
   for (const path of [...named, ...others, ...found]) rmSync(join(app, path), { recursive: true, force: true });
 }

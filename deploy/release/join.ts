@@ -1,27 +1,41 @@
-import { readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type BuildOptions, build, type Plugin } from 'esbuild';
-import { joinPackages } from './join-packages.ts';
+import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
 
 /*
- * Joins the modules of the server, and those of ours that it uses, into few files: Node takes a third of a millisecond for each module that a
- * program loads, and memory. What others have written stays in packages of its own, where scanners and updates find it.
+ * Makes `joined/` of the package in the working directory, before npm packs it: its modules, and the modules of every package that its
+ * `dependencies` do not list, in few files. Signet's own packages are not on a registry, so each package contains those that it uses.
+ * npm installs `dependencies` as for any package; `bundleDependencies` are not used, as npm leaves them empty in a global installation.
  */
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
-const server = join(top, 'server');
 
-/** Those that are started: the rest lies in chunks beside them. */
-const programs = ['main', 'impact-process', 'dev/end-with-parent'] as const;
+/** Third-party packages that are joined into the server: 300 modules, a fifth of the start of `signet serve`. Neither has dependencies. */
+export const joinedPackages = ['jose', 'kysely'] as const;
 
 interface Manifest {
-  readonly dependencies: Readonly<Record<string, string>>;
+  readonly version: string;
+  readonly license: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly exports?: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+}
+
+const readManifest = (folder: string): Manifest => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+
+/** Source modules of the room that become files of their own: started programs, or the entry points of a library. */
+function entriesOf(room: string): string[] {
+  if (room === 'server') return ['src/main.ts', 'src/impact-process.ts', 'src/dev/end-with-parent.ts'];
+  if (room !== 'client') return ['src/main.ts'];
+  const { exports = {} } = readManifest('.');
+  return Object.values(exports).flatMap((entry) =>
+    typeof entry === 'string' ? [] : [entry['@signet/source']?.slice(2) ?? ''],
+  );
 }
 
 /**
- * `signet serve` is joined apart from the other commands: what they have in common would lie in a hundred chunks, one for each set of commands. INVARIANT: it shows
- * its own errors: a class that the other programs have is another one.
+ * `signet serve` is joined separately from the other commands: modules that they share would end in a hundred chunks, one for each set of
+ * commands. INVARIANT: it reports its own errors, as a class of the other programs is a different class.
  */
 const serve: Plugin = {
   name: 'serve',
@@ -30,12 +44,10 @@ const serve: Plugin = {
   },
 };
 
-async function joinServer(): Promise<void> {
-  const { dependencies }: Manifest = JSON.parse(readFileSync(join(server, 'package.json'), 'utf8'));
-  const outdir = join(server, 'joined');
+async function joinRoom(room: string): Promise<void> {
+  const outdir = 'joined';
   rmSync(outdir, { recursive: true, force: true });
   const options: BuildOptions = {
-    absWorkingDir: server,
     outbase: 'src',
     outdir,
     bundle: true,
@@ -44,12 +56,61 @@ async function joinServer(): Promise<void> {
     platform: 'node',
     target: 'node24',
     conditions: ['@signet/source'],
-    external: Object.keys(dependencies),
+    // Comments with the path of a source are the same in every checkout.
+    preserveSymlinks: true,
+    external: Object.keys(readManifest('.').dependencies ?? {}),
     logLevel: 'warning',
   };
-  await build({ ...options, entryPoints: programs.map((name) => `src/${name}.ts`), plugins: [serve] });
-  await build({ ...options, entryPoints: [{ in: 'src/cli/serve.ts', out: 'serve' }] });
-  joinPackages(outdir);
+  const bundle = async (more: Pick<BuildOptions, 'entryPoints' | 'plugins'>): Promise<Metafile> => {
+    const { metafile } = await build({ ...options, ...more, metafile: true });
+    return metafile;
+  };
+  const metafiles = [await bundle({ entryPoints: entriesOf(room), plugins: [serve] })];
+  if (room === 'server') metafiles.push(await bundle({ entryPoints: [{ in: 'src/cli/serve.ts', out: 'serve' }] }));
+  writeLicences(room, metafiles);
 }
 
-if (import.meta.main) await joinServer();
+/** Writes the licences of the third-party packages that were joined. Throws for a package that is not meant to be. */
+function writeLicences(room: string, metafiles: readonly Metafile[]): void {
+  const inputs = metafiles.flatMap(({ outputs }) =>
+    Object.values(outputs).flatMap((output) => Object.keys(output.inputs)),
+  );
+  const found = inputs.flatMap((path) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []);
+  const names = [...new Set(found)].filter((name) => !name.startsWith('@signet/')).toSorted();
+  const strange = names.filter((name) => !joinedPackages.some((each) => each === name) || room !== 'server');
+  if (strange.length > 0) throw new Error(`not in \`dependencies\`, nor meant to be joined: ${strange.join(', ')}`);
+  const texts = names.map((name) => {
+    const folder = join(top, 'node_modules', name);
+    const [file = ''] = globSync('LICEN[CS]E*', { cwd: folder });
+    return `${name} ${readManifest(folder).version}\n\n${readFileSync(join(folder, file), 'utf8')}`;
+  });
+  if (texts.length > 0) writeFileSync('joined/THIRD-PARTY-LICENSES.txt', texts.join(`\n${'-'.repeat(80)}\n\n`));
+}
+
+/** Copies the declarations of the client and of the engine, and has the client's refer to the engine's by path. */
+function joinTypes(): void {
+  const engine = join(top, 'policy-engine');
+  const declarations = (from: string, to: string) =>
+    cpSync(from, to, { recursive: true, filter: (path) => /\.d\.ts$|^[^.]+$/.test(basename(path)) });
+  declarations('dist', 'joined');
+  declarations(join(engine, 'dist'), 'joined/policy-engine');
+  const { exports = {} } = readManifest(engine);
+  const typesOf = (subpath: string): string => {
+    const entry = exports[`.${subpath}`];
+    if (typeof entry !== 'object') throw new Error(`@signet/policy-engine${subpath} is not exported`);
+    return join('joined/policy-engine', relative('dist', entry['types'] ?? ''));
+  };
+  for (const file of globSync('joined/**/*.d.ts', { exclude: ['joined/policy-engine/**'] })) {
+    const text = readFileSync(file, 'utf8').replaceAll(/'@signet\/policy-engine([^']*)'/g, (_, subpath: string) => {
+      const path = relative(dirname(file), typesOf(subpath)).replace(/\.d\.ts$/, '.js');
+      return `'${path.startsWith('.') ? path : `./${path}`}'`;
+    });
+    writeFileSync(file, text);
+  }
+}
+
+if (import.meta.main) {
+  const room = basename(process.cwd());
+  await joinRoom(room);
+  if (room === 'client') joinTypes();
+}

@@ -1,108 +1,54 @@
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { run } from './run.ts';
 
 /*
- * Nobody has claimed the scope `@signet` of the public registry for us, so a dependency on a package there could be anybody's. The packages of a release
- * carry those of ours that they need; installing one fetches nothing by a name of ours.
+ * The scope `@signet` of the public registry is not registered for this project, so a dependency on a package there could be anybody's. Each
+ * package therefore contains what it uses of the others (`join.ts`); installing one fetches nothing by a name of Signet's.
  */
 
-const scope = '@signet/';
-const rooms = ['policy-engine', 'client', 'updater', 'server', 'example-provider'] as const;
+const repository = fileURLToPath(new URL('../..', import.meta.url));
 
-interface Manifest {
-  readonly name: string;
-  readonly version: string;
-  readonly dependencies?: Readonly<Record<string, string>>;
-}
+/** Folders of the packages, in the order of their dependencies. */
+export const rooms = ['policy-engine', 'client', 'updater', 'server', 'example-provider'] as const;
 
-/** Packs every package of the repository into the folder, and answers the names of the files. */
-export function packAll(repository: string, into: string): string[] {
-  const folder = mkdtempSync(join(tmpdir(), 'signet-pack-'));
+/** Packs packages of the repository into the folder, which is made, and returns the names of the files. npm's output goes to standard error. */
+export function packAll(into: string, packed: readonly string[] = rooms): string[] {
+  mkdirSync(into, { recursive: true });
+  const copy = mkdtempSync(join(tmpdir(), 'signet-pack-'));
   try {
-    const plain = join(folder, 'plain');
-    mkdirSync(plain);
-    const all = rooms.flatMap((room) => ['-w', room]);
-    run('npm', ['pack', '--silent', '--pack-destination', plain, ...all], { cwd: repository });
-    for (const file of readdirSync(plain)) unpack(join(plain, file), join(folder, roomOf(file)));
-    for (const room of rooms) {
-      const carrying = join(folder, `carrying-${room}`);
-      cpSync(join(folder, room), carrying, { recursive: true });
-      carry(folder, carrying);
-      run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', into], { cwd: carrying });
-    }
+    copySources(copy);
+    const args = ['pack', '--pack-destination', into, ...packed.flatMap((room) => ['-w', room])];
+    const { status, error } = spawnSync('npm', args, { cwd: copy, stdio: ['ignore', process.stderr, process.stderr] });
+    if (error !== undefined) throw new Error(`npm cannot be run: ${error.message}`);
+    if (status !== 0) throw new Error(`\`npm ${args.join(' ')}\` failed (${status}), see its output above`);
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(copy, { recursive: true });
   }
   return readdirSync(into).filter((file) => file.endsWith('.tgz'));
 }
 
-/** `signet-policy-engine-0.1.0.tgz` is of the room `policy-engine`. */
-function roomOf(file: string): string {
-  const room = rooms.find((each) => new RegExp(`^signet-${each}-\\d`).test(file));
-  if (room === undefined) throw new Error(`\`${file}\` is no package of ours`);
-  return room;
-}
-
-function unpack(tarball: string, into: string): void {
-  mkdirSync(into);
-  run('tar', ['-xzf', tarball, '-C', into, '--strip-components=1']);
-}
-
-/** Puts the packages of ours that one needs into it. What those need of others becomes its own need: npm asks for no needs of what is carried. */
-function carry(folder: string, into: string): void {
-  const manifest = read(into);
-  const carried = needsOf(folder, manifest);
-  const needs = [manifest, ...carried.map((name) => read(join(folder, roomNamed(name))))];
-  const dependencies = Object.fromEntries(
-    needs.toReversed().flatMap((each) => Object.entries(each.dependencies ?? {})),
-  );
-  const joined = carryJoined(into);
-  for (const name of carried) {
-    cpSync(join(folder, roomNamed(name)), join(into, 'node_modules', name), { recursive: true });
+/** Packing writes into the folders of the packages: it works on a copy, so that two runs do not meet, and uses what `npm ci` installed. */
+function copySources(into: string): void {
+  const isSource = (path: string) => !/^(node_modules|dist|joined)$|\.tsbuildinfo$/.test(basename(path));
+  for (const path of ['package.json', 'tsconfig.json', 'policies', 'schemas', 'deploy', ...rooms]) {
+    cpSync(join(repository, path), join(into, path), { recursive: true, filter: isSource });
   }
-  // Scripts and tools of the checkout are of no use without it.
-  const bundleDependencies = [...carried, ...joined];
-  const whole = { ...manifest, dependencies, bundleDependencies, scripts: {}, devDependencies: {} };
-  writeFileSync(join(into, 'package.json'), `${JSON.stringify(whole, undefined, 2)}\n`);
+  for (const folder of ['', ...rooms].map((room) => join(room, 'node_modules'))) {
+    const installed = join(repository, folder);
+    if (existsSync(installed)) symlinkSync(installed, join(into, folder));
+  }
 }
 
-/** Puts the joined packages of others (`join-packages.ts`) where npm knows of what is carried, and answers their names. */
-function carryJoined(into: string): string[] {
-  const [joined, carried] = [join(into, 'joined', 'node_modules'), join(into, 'node_modules')];
-  if (!existsSync(joined)) return [];
-  renameSync(joined, carried);
-  return readdirSync(carried);
-}
-
-/** The names of all packages of ours that one needs, those that they need among them. */
-function needsOf(folder: string, { dependencies = {} }: Manifest): string[] {
-  const direct = Object.keys(dependencies).filter((name) => name.startsWith(scope));
-  const below = direct.flatMap((name) => needsOf(folder, read(join(folder, roomNamed(name)))));
-  return [...new Set([...direct, ...below])].toSorted();
-}
-
-const roomNamed = (name: string): string => name.slice(scope.length);
-
-function read(folder: string): Manifest {
-  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-}
-
-if (import.meta.main) {
-  const [into] = process.argv.slice(2);
-  if (into === undefined) throw new Error('the folder for the packages is missing: node deploy/release/pack.ts FOLDER');
-  mkdirSync(into, { recursive: true });
-  for (const file of packAll(fileURLToPath(new URL('../..', import.meta.url)), into)) process.stdout.write(`${file}\n`);
+/** The command line. */
+export function packInto(args: readonly string[]): void {
+  const [into, ...more] = args;
+  if (into === undefined || into.startsWith('-') || more.length > 0) {
+    process.stderr.write('usage: node deploy/release/pack.js FOLDER\n');
+    process.exitCode = 2;
+    return;
+  }
+  for (const file of packAll(resolve(into))) process.stdout.write(`${file}\n`);
 }

@@ -1,4 +1,4 @@
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +6,8 @@ import { parseArgs } from 'node:util';
 import { releasedVersion } from './changelog.ts';
 import { signChecksums, writeChecksums } from './checksums.ts';
 import { compareNode } from './compare-node.ts';
-import { packAll } from './pack.ts';
+import { joinedPackages } from './join.ts';
+import { packAll, rooms } from './pack.ts';
 import { run } from './run.ts';
 
 /*
@@ -15,7 +16,6 @@ import { run } from './run.ts';
  */
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
-const rooms = ['policy-engine', 'client', 'server', 'updater', 'example-provider'] as const;
 
 const usage = 'node deploy/release/release.ts --out FOLDER (--key FILE | --trial) [--no-image]';
 const { values } = parseArgs({
@@ -32,7 +32,7 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-function manifestOf(room: string): { readonly version: string; readonly private?: boolean } {
+function manifestOf(room: string): { readonly version: string; readonly license?: string; readonly private?: boolean } {
   return JSON.parse(readFileSync(join(repository, room, 'package.json'), 'utf8'));
 }
 
@@ -81,7 +81,26 @@ function listContents(out: string, version: string): void {
   for (const room of rooms) {
     const file = join(out, `signet-${room}-${version}.cdx.json`);
     run(tool, [...form, '--workspace', room, '--output-file', file, 'package.json'], { cwd: repository });
+    if (room === 'server') listJoined(file);
   }
+}
+
+/** Adds the packages that the server contains: in the lock file they are needed for its development only. */
+function listJoined(file: string): void {
+  const list = JSON.parse(readFileSync(file, 'utf8'));
+  const joined = joinedPackages.map((name) => {
+    const { version, license } = manifestOf(join('node_modules', name));
+    const purl = `pkg:npm/${name}@${version}`;
+    return {
+      type: 'library',
+      name,
+      version,
+      'bom-ref': `joined|${purl}`,
+      purl,
+      licenses: [{ license: { id: license } }],
+    };
+  });
+  writeFileSync(file, `${JSON.stringify({ ...list, components: [...list.components, ...joined] }, undefined, 2)}\n`);
 }
 
 function buildImage(out: string, version: string): void {
@@ -101,7 +120,7 @@ async function release(out: string, key: string | undefined): Promise<void> {
   mkdirSync(out);
   if (key !== undefined) await checkNode();
   else say('trial: not asked whether the source is tagged and Node is the one that Node publishes; nothing is signed');
-  packAll(repository, out);
+  packAll(out);
   checkPackages(out);
   listContents(out, version);
   if (values.image) buildImage(out, version);

@@ -1,4 +1,4 @@
-// In a checkout the sources run as they are (Node strips the types); in an installed package there are only the built files.
+// In a checkout the sources run as they are (Node strips the types); in an installed package there are only the joined files.
 import { existsSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 
@@ -10,5 +10,5 @@ if (existsSync(source)) {
   });
   await import(source.href);
 } else {
-  await import('../dist/main.js');
+  await import('../joined/main.js');
 }

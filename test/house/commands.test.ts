@@ -14,7 +14,7 @@ const pages: Readonly<Record<string, readonly [by: string, run: number, notRun: 
   'docs/guides/coming-from-athenz.md': ['system/coming-from-athenz.test.ts', 8, 1],
   'docs/guides/first-server.md': ['support/first-server.ts', 10, 2],
   'docs/guides/identities.md': ['system/identities-guide.test.ts', 13, 0],
-  'docs/guides/install.md': ['', 0, 5],
+  'docs/guides/install.md': ['system/install-guide.test.ts', 5, 0],
   'docs/guides/kubernetes.md': ['', 0, 2],
   'docs/guides/move-the-store.md': ['system/servers/move-the-store.test.ts', 10, 0],
   'docs/guides/operator.md': ['system/operator-guide.test.ts', 37, 3],

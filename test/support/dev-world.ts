@@ -20,8 +20,15 @@ export interface WorldState {
 }
 
 export const repository: string = fileURLToPath(new URL('../..', import.meta.url));
-export const signetScript: string = join(repository, 'server/bin/signet.js');
-export const updaterScript: string = join(repository, 'updater/bin/signet-updater.js');
+
+/** Prefix of an `npm install --global` whose programs the tests run instead of those of the checkout. */
+const installedPrefix = process.env['SIGNET_TEST_PREFIX'];
+const packageAt = (room: string) =>
+  installedPrefix === undefined ? join(repository, room) : join(installedPrefix, 'lib/node_modules/@signet', room);
+
+export const signetScript: string = join(packageAt('server'), 'bin/signet.js');
+export const updaterScript: string = join(packageAt('updater'), 'bin/signet-updater.js');
+export const providerScript: string = join(packageAt('example-provider'), 'bin/signet-example-provider.js');
 
 /** The real `signet dev`, in a process group of its own, with its data in a temporary folder and on free ports. */
 export interface DevWorld {

@@ -9,12 +9,10 @@ import { TestAuthority, TestClock } from '@signet/policy-engine/testing';
 import test, { type ExecutionContext } from 'ava';
 import { stringify } from 'yaml';
 import { assertWithin } from '#support/cost';
-import { repository } from '#support/dev-world';
+import { providerScript } from '#support/dev-world';
 import { until } from '#support/until';
 
 /* A host whose policy directory is swapped as a whole, or whose file system tells of nothing: the real example provider. */
-
-const providerScript = join(repository, 'example-provider/bin/signet-example-provider.js');
 
 /** Loaded before the program: what file events are there like? */
 function preload(watch: string): readonly string[] {

@@ -1,32 +1,139 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { repository, startDevWorld } from '#support/dev-world';
+import { repository } from '#support/dev-world';
 import { findOldNode } from '#support/old-node';
+import { postgresPrograms } from '#support/postgres';
 import { runProgram } from '#support/run-program';
 import { temporaryFolder } from '#support/temp';
 
-/* What is shipped: the packed packages in a project of plain JavaScript, with nothing but Node. */
+/* What is released: the packed packages, installed by npm in every layout that a reader can choose, and the guides run with the installed programs. */
 
-const packages = ['policy-engine', 'client', 'updater', 'server', 'example-provider'] as const;
+const rooms = ['policy-engine', 'client', 'updater', 'server', 'example-provider'] as const;
+const programs = {
+  server: 'signet',
+  updater: 'signet-updater',
+  'example-provider': 'signet-example-provider',
+} as const;
 
-const both = ['@signet/client', '@signet/policy-engine'];
-/** Those of others that the server carries, each joined into few files. */
-const joined = ['jose', 'kysely', 'yaml', 'zod'];
-/** The packages in each. */
-const carriedBy: Readonly<Record<(typeof packages)[number], readonly string[]>> = {
-  'policy-engine': [],
-  client: ['@signet/policy-engine'],
-  updater: both,
-  server: joined,
-  'example-provider': both,
+const work = mkdtempSync(join(tmpdir(), 'signet-test-'));
+const tarballs = join(work, 'packed');
+const packScript = join(repository, 'deploy', 'release', 'pack.js');
+const packing = await runProgram(process.execPath, [packScript, 'packed'], { cwd: work });
+test.after.always(() => rmSync(work, { recursive: true }));
+
+const tarball = (room: string) => join(tarballs, `signet-${room}-0.1.0.tgz`);
+const programTarballs = Object.keys(programs).map(tarball);
+
+/** npm as a person runs it, with a registry for the names of Signet that answers nothing, and a cache of the tests' own. */
+const environment = {
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_(?!config_registry)/i.test(name))),
+  npm_config_cache: join(work, 'cache'),
+  'npm_config_@signet:registry': 'https://127.0.0.1:9/',
+  npm_config_fetch_retries: '0',
 };
+const quiet = ['--no-audit', '--no-fund', '--silent'];
 
-const tarballs = mkdtempSync(join(tmpdir(), 'signet-test-'));
-const packing = await runProgram(process.execPath, [join(repository, 'deploy', 'release', 'pack.ts'), tarballs]);
+async function npm(t: ExecutionContext, program: readonly string[], args: readonly string[], cwd = work) {
+  const [file = '', ...first] = program;
+  const { status, stdout, stderr } = await runProgram(file, [...first, ...args, ...quiet], { cwd, env: environment });
+  t.is(status, 0, `${stdout}${stderr}`);
+}
 
-test.after.always(() => rmSync(tarballs, { recursive: true }));
+/** Imports each dependency of the package in the folder as its modules do, and prints the names of those that fail. */
+const importDependencies = `
+import { readFileSync } from 'node:fs';
+const { dependencies = {} } = JSON.parse(readFileSync('package.json', 'utf8'));
+// @peculiar/x509 requires it to be imported first.
+if ('reflect-metadata' in dependencies) await import('reflect-metadata');
+for (const name of Object.keys(dependencies)) await import(name).catch((error) => console.log(name, error.message));
+`;
+
+async function assertComplete(t: ExecutionContext, packages: string, installed: readonly string[]) {
+  for (const room of installed) {
+    const cwd = join(packages, '@signet', room);
+    const script = ['--input-type=module', '--eval', importDependencies];
+    t.deepEqual(await runProgram(process.execPath, script, { cwd }), { status: 0, stdout: '', stderr: '' }, room);
+    t.false(
+      existsSync(join(cwd, 'node_modules', '@signet')),
+      'packages of Signet contain each other in their own files',
+    );
+  }
+}
+
+/** The command of another npm, installed into a folder of its own. */
+async function otherNpm(t: ExecutionContext, version: string): Promise<string[]> {
+  const folder = join(work, `npm-${version}`);
+  await npm(t, ['npm'], ['install', '--prefix', folder, `npm@${version}`]);
+  return [process.execPath, join(folder, 'node_modules', 'npm', 'bin', 'npm-cli.js')];
+}
+
+test.before('packing takes a folder that is relative, prints what npm says, and names the files', (t) => {
+  t.is(packing.status, 0, packing.stderr);
+  t.deepEqual(packing.stdout.trim().split('\n').toSorted(), readdirSync(tarballs).toSorted());
+  t.deepEqual(
+    rooms.filter((room) => !existsSync(tarball(room))),
+    [],
+  );
+  for (const room of rooms) t.regex(packing.stderr, new RegExp(`> @signet/${room}@0\\.1\\.0 prepack`));
+});
+
+test('packing names the Node that it needs, and its usage', async (t) => {
+  const usage = await runProgram(process.execPath, [packScript]);
+  t.deepEqual(usage, { status: 2, stdout: '', stderr: 'usage: node deploy/release/pack.js FOLDER\n' });
+  const old = await findOldNode();
+  if (old === undefined) return t.log('skipped: there is no older Node on this machine');
+  const { status, stderr } = await runProgram(old, [packScript, 'never'], { cwd: work });
+  t.is(status, 2);
+  t.regex(
+    stderr,
+    /^packing needs Node\.js 24 or newer, this is .*: install it, or use `npx node deploy\/release\/pack\.js/,
+  );
+  t.false(existsSync(join(work, 'never')));
+});
+
+/** `npm install --global --prefix` of the programs, by npm 10 from the registry, then by npm 11 from the cache that the first one filled. */
+const prefix = join(work, 'opt-signet');
+
+test.serial(
+  'npm 10 and 11 install complete programs with --global, from the registry and from the cache alone',
+  async (t) => {
+    t.timeout(600_000);
+    const global = ['install', '--global', ...programTarballs, '--prefix'];
+    const offline = join(work, 'offline');
+    await npm(t, await otherNpm(t, '10'), [...global, prefix]);
+    await npm(t, await otherNpm(t, '11'), [...global, offline, '--offline']);
+    for (const folder of [prefix, offline]) {
+      await assertComplete(t, join(folder, 'lib', 'node_modules'), Object.keys(programs));
+      for (const program of Object.values(programs)) {
+        t.is((await runProgram(join(folder, 'bin', program), ['--help'], { cwd: work })).status, 0, program);
+      }
+    }
+    const old = await findOldNode();
+    if (old === undefined) return t.log('skipped: there is no older Node on this machine');
+    for (const name of Object.values(programs)) {
+      const { status, stderr } = await runProgram(old, [join(prefix, 'bin', name), '--help'], { cwd: work });
+      t.is(status, 2, name);
+      t.regex(stderr, new RegExp(`^${name} needs Node\\.js 24 or newer, this is .*\\n$`));
+    }
+  },
+);
+
+test('the guides to production, identities and people, log-in and completion run with installed programs', async (t) => {
+  t.timeout(600_000);
+  const files = [
+    'server/cli/completion.test.ts',
+    'server/people/login-cli.test.ts',
+    'system/identities-guide.test.ts',
+    ...(postgresPrograms === undefined ? [] : ['system/servers/production-guide.test.ts']),
+  ];
+  const env = { ...process.env, SIGNET_TEST_PREFIX: prefix };
+  const ava = join(repository, 'node_modules', '.bin', 'ava');
+  const { status, stdout, stderr } = await runProgram(ava, files, { cwd: join(repository, 'test'), env });
+  t.is(status, 0, `${stdout}${stderr}`);
+  t.log(stdout.trim().split('\n').at(-1)?.trim());
+});
 
 const decideInMemory = `
 import { PolicyEngine } from '@signet/policy-engine';
@@ -44,111 +151,83 @@ try {
   console.log(error instanceof SignetClientError, error.code);
 }`;
 
-/** A project in which the packages are installed, and a way to run a program in it. Nobody answers for our names there. */
-async function install(t: ExecutionContext, folder: string, tarballs: readonly string[]) {
-  const project = join(folder, 'project');
-  mkdirSync(project, { recursive: true });
+const embedTyped = `
+import { createClient, type SignetClient } from '@signet/client';
+import { requireGrant } from '@signet/client/koa';
+import { PolicyEngine } from '@signet/policy-engine';
+export const client: (options: Parameters<typeof createClient>[0]) => SignetClient = createClient;
+export const made: [typeof requireGrant, typeof PolicyEngine] = [requireGrant, PolicyEngine];`;
+
+test('client and engine work in a project, in JavaScript and in TypeScript', async (t) => {
+  t.timeout(180_000);
+  const project = join(work, 'project');
+  mkdirSync(project);
   writeFileSync(join(project, 'package.json'), '{ "name": "scratch", "private": true, "type": "module" }\n');
-  writeFileSync(join(project, '.npmrc'), '@signet:registry=https://127.0.0.1:9/\nfetch-retries=0\n');
-  const options = ['--no-audit', '--no-fund', '--silent'];
-  const installed = await runProgram('npm', ['install', ...options, ...tarballs], { cwd: project });
-  t.is(installed.status, 0, installed.stderr);
+  await npm(t, ['npm'], ['install', tarball('client'), tarball('policy-engine')], project);
+  await assertComplete(t, join(project, 'node_modules'), ['client', 'policy-engine']);
   const run = (name: string, text: string) => {
     writeFileSync(join(project, name), text);
     return runProgram(process.execPath, [name], { cwd: project });
   };
-  return { project, run };
-}
-
-test('the packed packages work in a scratch project, and fetch nothing by a name of ours', async (t) => {
-  t.timeout(180_000);
-  const folder = temporaryFolder(t);
-  t.is(packing.status, 0, packing.stderr);
-  const files = (pattern: RegExp) =>
-    readdirSync(tarballs)
-      .filter((name) => pattern.test(name))
-      .map((name) => join(tarballs, name));
-
-  const embedding = await install(t, join(folder, 'embedding'), files(/client|policy-engine/));
-  const allowed = { status: 0, stdout: 'ALLOW\nDENY_NO_MATCH\n', stderr: '' };
-  t.deepEqual(await embedding.run('decide.js', decideInMemory), allowed);
+  t.deepEqual(await run('decide.js', decideInMemory), { status: 0, stdout: 'ALLOW\nDENY_NO_MATCH\n', stderr: '' });
   const failed = { status: 0, stdout: 'true invalid-identity\n', stderr: '' };
-  t.deepEqual(await embedding.run('connect.js', failToConnect), failed);
-
-  const { project, run } = await install(t, join(folder, 'programs'), files(/server|updater|example-provider/));
-
-  // programs have no inside for others
-  for (const inside of ['@signet/server/compose', '@signet/updater/updater', '@signet/example-provider/app']) {
-    const tried = await run('inside.js', `await import('${inside}').catch(({ code }) => console.log(code));`);
-    t.deepEqual(tried, { status: 0, stdout: 'ERR_PACKAGE_PATH_NOT_EXPORTED\n', stderr: '' }, inside);
-  }
-
-  const bin = (name: string) => join(project, 'node_modules', '.bin', name);
-  const help = await runProgram(process.execPath, [bin('signet'), '--help'], { cwd: project });
-  t.is(help.status, 0, help.stderr);
-  t.regex(help.stdout, /^Usage: signet /);
-  t.is((await runProgram(process.execPath, [bin('signet-updater'), '--help'], { cwd: project })).status, 0);
-  const old = await findOldNode();
-  if (old === undefined) t.log('skipped: there is no older Node on this machine');
-  for (const name of old === undefined ? [] : ['signet', 'signet-updater', 'signet-example-provider']) {
-    const { status, stderr } = await runProgram(old ?? '', [bin(name), '--help'], { cwd: project });
-    t.is(status, 2, name);
-    t.regex(stderr, new RegExp(`^${name} needs Node\\.js 24 or newer, this is .*\\n$`));
-  }
-
-  // and all of them together
-  const world = await startDevWorld({ script: bin('signet') });
-  t.teardown(() => world.remove());
-  const form = 'grant_type=client_credentials&scope=catalog:domain';
-  const answer = await world.curl('media.player', `${world.state.baseUrl}/oauth2/token`, '--data', form);
-  const { access_token: token } = JSON.parse(answer.body);
-  const bearer = ['-H', `Authorization: Bearer ${token}`];
-  t.is((await world.curl('media.player', ...bearer, `${world.state.providerUrl}/movie`)).status, 200);
-  t.is(await world.stop(), 0);
+  t.deepEqual(await run('connect.js', failToConnect), failed);
+  writeFileSync(join(project, 'embed.ts'), embedTyped);
+  const bin = join(repository, 'node_modules', '.bin', 'tsc');
+  const types = ['--typeRoots', join(repository, 'node_modules', '@types'), '--types', 'node'];
+  const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', ...types, 'embed.ts'];
+  t.deepEqual(await runProgram(bin, options, { cwd: project }), { status: 0, stdout: '', stderr: '' });
 });
 
-for (const name of packages) {
-  test(`${name} ships what is built, the packages that it carries, and nothing else`, async (t) => {
-    const tarball = readdirSync(tarballs).find((file) => new RegExp(`^signet-${name}-\\d`).test(file));
-    const { stdout } = await runProgram('tar', ['-tzf', join(tarballs, tarball ?? '')]);
-    const paths = stdout.trim().split('\n');
-    const carried = paths.flatMap((path) => /^package\/node_modules\/(@?[^/]+(?:\/[^/]+)?)\//.exec(path)?.[1] ?? []);
-    t.deepEqual([...new Set(carried)].toSorted(), carriedBy[name]);
-    const own =
-      /^package\/(node_modules\/@signet\/[\w-]+\/)?((dist|joined|bin|policies|schemas)\/.+|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/;
-    const ofOthers = /^package\/node_modules\/[a-z]+\/(package\.json|LICENSE(\.md)?|[\w-]+\.js)$/;
+test('programs in a project have no inside for others', async (t) => {
+  t.timeout(180_000);
+  const project = join(work, 'programs');
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), '{ "name": "scratch", "private": true, "type": "module" }\n');
+  await npm(t, ['npm'], ['install', ...programTarballs], project);
+  await assertComplete(t, join(project, 'node_modules'), Object.keys(programs));
+  for (const inside of ['@signet/server/compose', '@signet/updater/updater', '@signet/example-provider/app']) {
+    writeFileSync(join(project, 'inside.js'), `await import('${inside}').catch(({ code }) => console.log(code));`);
+    const tried = await runProgram(process.execPath, ['inside.js'], { cwd: project });
+    t.deepEqual(tried, { status: 0, stdout: 'ERR_PACKAGE_PATH_NOT_EXPORTED\n', stderr: '' }, inside);
+  }
+});
+
+for (const room of rooms) {
+  test(`${room} ships what is built, and nothing else`, async (t) => {
+    const { stdout } = await runProgram('tar', ['-tzf', tarball(room)]);
+    const built = room === 'policy-engine' ? 'dist' : 'joined';
+    const allowed = new RegExp(
+      `^package/((${built}|bin|policies|schemas)/.+|package\\.json|README\\.md|LICENSE|NOTICE|CHANGELOG\\.md)$`,
+    );
     t.deepEqual(
-      paths.filter((path) => !(own.test(path) || ofOthers.test(path)) || /\.map$|tsbuildinfo/.test(path)),
+      stdout.split('\n').filter((path) => path !== '' && (!allowed.test(path) || /\.map$|tsbuildinfo/.test(path))),
       [],
     );
   });
 }
 
-test('what the server carries of others is what is installed here, with its licence', async (t) => {
+test('what the server contains of others is said with version and licence, and every import is a dependency', async (t) => {
   const folder = temporaryFolder(t);
-  const tarball = readdirSync(tarballs).find((file) => /^signet-server-\d/.test(file));
-  await runProgram('tar', ['-xzf', join(tarballs, tarball ?? ''), '-C', folder]);
-  for (const name of joined) {
-    const carried = join(folder, 'package', 'node_modules', name);
-    const installed = join(repository, 'node_modules', name);
-    const manifest = (at: string) => JSON.parse(readFileSync(join(at, 'package.json'), 'utf8'));
-    const { version, license, dependencies, exports } = manifest(carried);
-    t.like(manifest(installed), { name, version, license });
-    t.is(dependencies, undefined);
+  for (const room of ['client', ...Object.keys(programs)]) {
+    mkdirSync(join(folder, room));
+    await runProgram('tar', ['-xzf', tarball(room), '-C', join(folder, room), '--strip-components=1']);
+    const { dependencies } = JSON.parse(readFileSync(join(folder, room, 'package.json'), 'utf8'));
+    t.deepEqual(
+      Object.keys(dependencies).filter((name) => name.startsWith('@signet/')),
+      [],
+    );
+    const licences = join(folder, room, 'joined', 'THIRD-PARTY-LICENSES.txt');
+    t.is(existsSync(licences), room === 'server');
+  }
+  const text = readFileSync(join(folder, 'server', 'joined', 'THIRD-PARTY-LICENSES.txt'), 'utf8');
+  for (const name of ['jose', 'kysely']) {
+    const manifest = join(repository, 'node_modules', name, 'package.json');
+    const { version } = JSON.parse(readFileSync(manifest, 'utf8'));
+    t.true(text.includes(`${name} ${version}\n\n`), name);
     t.true(
-      readdirSync(carried).some((file) => file.startsWith('LICENSE')),
+      text.includes(readFileSync(join(dirname(manifest), name === 'jose' ? 'LICENSE.md' : 'LICENSE'), 'utf8')),
       name,
     );
-    for (const entry of Object.keys(exports)) {
-      const importedFrom = async (place: string) => {
-        const text = `console.log(Object.keys(await import('${name}${entry.slice(1)}')).join());`;
-        const { stdout, stderr } = await runProgram(process.execPath, ['--input-type=module', '-e', text], {
-          cwd: place,
-        });
-        t.is(stderr, '');
-        return stdout;
-      };
-      t.is(await importedFrom(join(folder, 'package')), await importedFrom(repository), `${name}${entry.slice(1)}`);
-    }
   }
 });

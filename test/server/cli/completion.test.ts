@@ -1,16 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import test from 'ava';
+import { signetScript } from '#support/dev-world';
 import { runProgram } from '#support/run-program';
 import { temporaryFolder } from '#support/temp';
 
 /* What a shell completes, as the shell itself does it: in bash always, in the others where they are installed. */
 
-const main = fileURLToPath(import.meta.resolve('@signet/server/main'));
-const print = (shell: string) =>
-  runProgram(process.execPath, ['--conditions=@signet/source', main, 'completion', shell]);
+const print = (shell: string) => runProgram(process.execPath, [signetScript, 'completion', shell]);
 const [bash, zsh, fish] = [(await print('bash')).stdout, (await print('zsh')).stdout, (await print('fish')).stdout];
 
 /** A folder with what names are found in. */

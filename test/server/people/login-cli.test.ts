@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { createLogin, type LoginIssuer } from '@signet/client';
 import { askIssuer } from '@signet/server/cli/login/ask-issuer';
 import { loginNonce } from '@signet/server/people/login-nonce';
 import test from 'ava';
 import { decodeJwt } from 'jose';
+import { signetScript } from '#support/dev-world';
 import { startOidcIssuer } from '#support/oidc-issuer';
 import { createPki } from '#support/pki';
 import { runProgram } from '#support/run-program';
@@ -36,12 +36,9 @@ const byTable = await trusting({ subjects: { 'account-jane': 'user.jane' } });
 const byMail = await trusting({ claim: 'email', emailDomain: 'example.com', scopes: ['email'] });
 test.after.always(() => file.end());
 
-const main = fileURLToPath(import.meta.resolve('@signet/server/main'));
-const program = ['--conditions=@signet/source', main];
-
 /** `signet login` until it ends; `act` gets the address that it prints. */
 async function signetLogin(args: readonly string[], act: (address: string) => Promise<unknown>) {
-  const child = spawn(process.execPath, [...program, 'login', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [signetScript, 'login', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   const texts = { stdout: '', stderr: '' };
   let acting: Promise<unknown> | undefined;
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -86,7 +83,7 @@ test('a person logs in, and calls with the folder that the login wrote; the next
   t.is(statSync(join(folder, 'key.pem')).mode & 0o777, 0o600);
   const before = readFileSync(join(folder, 'cert.pem'), 'utf8');
   const config = ['--config', join(folder, 'client.yaml')];
-  const roles = await runProgram(process.execPath, [...program, 'roles', 'list', '--domain', 'media', ...config]);
+  const roles = await runProgram(process.execPath, [signetScript, 'roles', 'list', '--domain', 'media', ...config]);
   t.deepEqual([roles.status, roles.stdout, roles.stderr], [0, 'reader\n', '']);
   // It knows the server from the login before.
   const second = await signetLogin(args, log);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { repository, signetScript } from '#support/dev-world';
+import { providerScript, repository, signetScript, updaterScript } from '#support/dev-world';
 import { freePort } from '#support/free-port';
 import { blocksOf } from '#support/guide';
 import { noPostgres, postgresPrograms, startPostgres } from '#support/postgres';
@@ -15,8 +15,6 @@ import { until } from '#support/until';
 /* The whole way of an operator, with the documentation open and nothing else. */
 
 const guide = readFileSync(join(repository, 'docs/guides/production.md'), 'utf8');
-const updaterScript = join(repository, 'updater/bin/signet-updater.js');
-const providerScript = join(repository, 'example-provider/bin/signet-example-provider.js');
 
 /** Programs that a block starts, and how one is told to say on standard output that it answers. */
 const daemons: readonly (readonly [line: RegExp, program: string, more: readonly string[]])[] = [
