@@ -120,12 +120,11 @@ test.serial(
   },
 );
 
-test('the guides to production, identities and people, log-in and completion run with installed programs', async (t) => {
+test('the guide to production, log-in and completion run with installed programs', async (t) => {
   t.timeout(600_000);
   const files = [
     'server/cli/completion.test.ts',
     'server/people/login-cli.test.ts',
-    'system/identities-guide.test.ts',
     ...(postgresPrograms === undefined ? [] : ['system/servers/production-guide.test.ts']),
   ];
   const env = { ...process.env, SIGNET_TEST_PREFIX: prefix };
