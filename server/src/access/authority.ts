@@ -45,7 +45,9 @@ const authorities = {
  * Every action that the server itself asks policies about: who holds one gets identities, credentials, log-ins, or the management of
  * domains. The one list of them: what is checked is taken from here (`authorityAction`), and so is what delegates must not hand out.
  */
-type AuthorityAction = keyof typeof authorities;
+export type AuthorityAction = keyof typeof authorities;
+
+export const authorityActions = Object.keys(authorities) as readonly AuthorityAction[];
 
 /** The action of a check of the server itself. */
 export function authorityAction(name: AuthorityAction): ActionName {
@@ -65,7 +67,8 @@ export function bearsAuthority({ effect, action, resource }: AuthorityAssertion)
   // Nearly always, and no assertion is worth a comparison with each of them.
   if (!/[*?]/.test(pattern) && !Object.hasOwn(authorities, pattern)) return false;
   const isBare = /^[*?]*$/.test(pattern);
-  return Object.entries<Authority>(authorities).some(([name, { objects, byName = false }]) => {
+  return authorityActions.some((name) => {
+    const { objects, byName = false }: Authority = authorities[name];
     if (!matchesPattern(pattern, name)) return false;
     // A DENY holds for all that it matches, whoever is named.
     if (isBare && byName && (effect !== 'DENY' || objects === undefined)) return false;

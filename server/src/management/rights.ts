@@ -34,17 +34,26 @@ interface RightQuery {
 }
 
 /**
- * Throws `ForbiddenError` unless the caller is an administrator, or the policy of the domain gives the right on
- * `<domain>:<object>` by its name. Answers whether the caller is an administrator, who alone may change who manages the domain.
+ * Throws `ForbiddenError` unless the caller is an administrator, or the policy of `sys.auth` or of the domain gives the right by its name.
+ * Answers whether the caller is an administrator, who alone may change who manages the domain. INVARIANT: a right that `sys.auth` gives is
+ * that right and no more; `manage_domain` and the role `admin` of `sys.auth` administer.
  */
 export function requireRight(snapshot: Snapshot, query: RightQuery, now: number): { readonly isAdmin: boolean } {
-  if (isOperator(snapshot, query, now)) return { isAdmin: true };
-  if (query.systemOnly === true)
+  const isGiven = isOperator(snapshot, query, now);
+  if (isGiven && isSystemAdmin(snapshot, query, now)) return { isAdmin: true };
+  if (!isGiven && query.systemOnly === true)
     throw new ForbiddenError(`caller lacks \`${query.right}\` on \`${query.domain}\` in \`${systemDomain}\``);
   const held = heldBy(snapshot, query, now);
   if (held !== undefined && isOwner(held)) return { isAdmin: true };
-  if (held !== undefined && isDelegate(held, query)) return { isAdmin: false };
+  if (isGiven || (held !== undefined && isDelegate(held, query))) return { isAdmin: false };
   throw new ForbiddenError(`caller lacks \`${query.right}\` on \`${query.domain}:${query.object}\``);
+}
+
+/** Whether a caller with some right of `sys.auth` on the domain administers it. */
+function isSystemAdmin(snapshot: Snapshot, query: Omit<RightQuery, 'object'>, now: number): boolean {
+  if (isOperator(snapshot, { ...query, right: 'manage_domain' }, now)) return true;
+  const held = heldBy(snapshot, { ...query, domain: systemDomain }, now);
+  return held !== undefined && isOwner(held);
 }
 
 /** Whether the policy of `sys.auth` gives the right on `sys.auth:domain.<domain>`. */

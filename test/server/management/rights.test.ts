@@ -26,7 +26,7 @@ function world({ rules = [], system = [], domain = {} }: Ask) {
   const roles = { admin: [boss], reader: ['user.ann'], keepers: [joe], other: ['user.eve', joe] };
   return snapshotOf({
     media: { roles, rules, ...domain },
-    'sys.auth': { roles: { ops: ['user.op'] }, rules: system },
+    'sys.auth': { roles: { ops: ['user.op'], admin: ['user.sys'], all: [boss] }, rules: system },
   });
 }
 
@@ -46,18 +46,26 @@ function outcome(ask: Ask): string {
 const lacks = 'caller lacks `manage_members` on `media:role.reader`';
 const give = 'allow manage_members role.* keepers';
 const operate = 'allow manage_members domain.media ops';
+const administer = 'allow manage_domain domain.media ops';
+const lead = 'allow manage_members domain.* admin';
 const cases: [note: string, ask: Ask, expected: string][] = [
   ['an administrator', { caller: boss }, 'admin'],
   ['somebody in another role', {}, lacks],
   ['somebody in no role', { caller: 'user.nobody', rules: [give] }, lacks],
-  ['an operator', { caller: 'user.op', system: [operate] }, 'admin'],
+  ['an operator', { caller: 'user.op', system: [operate] }, 'delegate'],
   ['an operator of another domain', { caller: 'user.op', system: ['allow manage_members domain.far ops'] }, lacks],
   [
     'an administrator where only an operator may',
     { caller: boss, systemOnly: true },
     'caller lacks `manage_members` on `media` in `sys.auth`',
   ],
-  ['an operator where only he may', { caller: 'user.op', system: [operate], systemOnly: true }, 'admin'],
+  ['an operator where only he may', { caller: 'user.op', system: [operate], systemOnly: true }, 'delegate'],
+  ['an operator of the whole domain', { caller: 'user.op', system: [administer], right: 'manage_domain' }, 'admin'],
+  ['an operator with this right and the whole domain', { caller: 'user.op', system: [operate, administer] }, 'admin'],
+  ['an operator of the whole domain without this right', { caller: 'user.op', system: [administer] }, lacks],
+  ['an administrator of `sys.auth` whom its policy gives it', { caller: 'user.sys', system: [operate, lead] }, 'admin'],
+  ['an administrator of `sys.auth` whom it gives nothing', { caller: 'user.sys', system: [operate] }, lacks],
+  ['an administrator with a right of `sys.auth` as well', { caller: boss, system: ['allow * * all'] }, 'admin'],
   ['a delegate', { rules: [give] }, 'delegate'],
   ['a delegate by a pattern of the right', { rules: ['allow manage_* role.reader keepers'] }, 'delegate'],
   ['a delegate by a rule in capitals', { rules: ['allow MANAGE_Members ROLE.reader keepers'] }, 'delegate'],
