@@ -10,6 +10,7 @@ import {
 } from '@signet/policy-engine/names';
 import { InvalidRequestError, InvalidScopeError } from '../errors.ts';
 import { secondsOf } from './lifetimes.ts';
+import { refuseWithoutEffect } from './request-rules.ts';
 import { maxScopeItems } from './scope.ts';
 
 /** What the claim `groups` of an ID token is to say: all that is held of a kind, or those that are named. */
@@ -36,8 +37,9 @@ export interface IdTokenRequest {
   readonly asJson: boolean;
 }
 
-/** Reads the query of `GET /oauth2/auth` (docs/reference/athenz.md#id-tokens). Throws `InvalidRequestError` and `InvalidScopeError`. */
+/** Reads the query of `GET /oauth2/auth` (docs/reference/athenz.md#id-tokens). Throws `InvalidRequestError`, `InvalidScopeError` and `InvalidTargetError`. */
 export function parseIdTokenRequest(query: ReadonlyMap<string, string>): IdTokenRequest {
+  refuseWithoutEffect(query);
   if (query.get('response_type') !== 'id_token') throw new InvalidRequestError('response_type must be `id_token`');
   const nonce = query.get('nonce');
   if (nonce === undefined) throw new InvalidRequestError('nonce is missing');

@@ -1,5 +1,5 @@
 import { foldAscii } from '@signet/policy-engine/names';
-import { InvalidRequestError } from '../errors.ts';
+import { InvalidRequestError, InvalidTargetError } from '../errors.ts';
 
 /** What of a token a request may ask to be otherwise than usual. */
 export interface TokenShape {
@@ -18,15 +18,18 @@ export interface TokenRequestRules {
 }
 
 /** The profile `signet`: the parameters of RFC 6749, and others ignored as it wants. */
-export const plainRequests: TokenRequestRules = { fold: (text) => text, readShape: () => ({}) };
+export const plainRequests: TokenRequestRules = {
+  fold: (text) => text,
+  readShape(form) {
+    refuseNames(form, ownOfAthenz);
+    return {};
+  },
+};
 
-/** The profile `athenz`: without case, and no parameter of its clients is silently without effect that changes what a token means. */
+/** The profile `athenz`: without case, and with the parameters of its clients. */
 export const athenzRequests: TokenRequestRules = {
   fold: foldAscii,
   readShape(form) {
-    for (const name of notHonoured) {
-      if (form.has(name)) throw new InvalidRequestError(`\`${name}\` is not supported`);
-    }
     const proxyPrincipals = proxiesOf(form.get('proxy_principal_spiffe_uris'));
     return {
       ...(proxyPrincipals !== undefined && { proxyPrincipals }),
@@ -41,7 +44,10 @@ export const requestRules: Readonly<Record<'plain' | 'athenz', TokenRequestRules
   athenz: athenzRequests,
 };
 
-/** They ask for a token of or for somebody else, or for other rights than roles. */
+/**
+ * They ask for a token of or for somebody else, for other rights than roles, or for another audience. INVARIANT: a parameter that narrows or
+ * redirects a token has an effect or is refused: else the token is one for more than was asked for (as RFC 8707 §2 says of `resource`).
+ */
 const notHonoured = [
   'actor',
   'actor_token',
@@ -49,11 +55,33 @@ const notHonoured = [
   'assertion',
   'audience',
   'authorization_details',
+  'claims',
+  'dpop_jkt',
   'proxy_for_principal',
+  'request',
+  'request_uri',
   'requested_token_type',
   'subject_token',
   'subject_token_type',
 ] as const;
+
+/** What the profile `athenz` alone gives an effect. */
+const ownOfAthenz = ['proxy_principal_spiffe_uris', 'role_in_aud_claim'] as const;
+
+/** Throws `InvalidTargetError` and `InvalidRequestError` for what would be without effect on a token, in a body or a query. */
+export function refuseWithoutEffect(parameters: Pick<ReadonlyMap<string, string>, 'has'>): void {
+  if (parameters.has('resource')) {
+    throw new InvalidTargetError(
+      'resource is not supported: name the domain in the scope, as in `catalog:role.reader`',
+    );
+  }
+  refuseNames(parameters, notHonoured);
+}
+
+function refuseNames(parameters: Pick<ReadonlyMap<string, string>, 'has'>, names: readonly string[]): void {
+  const found = names.find((name) => parameters.has(name));
+  if (found !== undefined) throw new InvalidRequestError(`\`${found}\` is not supported`);
+}
 
 /** More than any chain of proxies has, and little enough for a header. */
 const maxProxies = 32;

@@ -1,6 +1,6 @@
-import { InvalidRequestError, InvalidTargetError, UnsupportedGrantError } from '../errors.ts';
+import { InvalidRequestError, UnsupportedGrantError } from '../errors.ts';
 import { secondsOf } from './lifetimes.ts';
-import type { TokenRequestRules, TokenShape } from './request-rules.ts';
+import { refuseWithoutEffect, type TokenRequestRules, type TokenShape } from './request-rules.ts';
 import { parseScope, type RequestedScope } from './scope.ts';
 
 /** The parameters of a form body by name: no name twice, empty values left out (RFC 6749 §3.2). */
@@ -29,12 +29,7 @@ export function parseTokenRequest(form: FormParameters, { fold, readShape }: Tok
   const grant = form.get('grant_type');
   if (grant === undefined) throw new InvalidRequestError('grant_type is missing');
   if (fold(grant) !== 'client_credentials') throw new UnsupportedGrantError('grant_type must be `client_credentials`');
-  // RFC 8707 §2: to ignore it would give a token for more than was asked for.
-  if (form.has('resource')) {
-    throw new InvalidTargetError(
-      'resource is not supported: name the domain in the scope, as in `catalog:role.reader`',
-    );
-  }
+  refuseWithoutEffect(form);
   const scope = form.get('scope');
   if (scope === undefined) throw new InvalidRequestError('scope is missing');
   const expiresInSeconds = secondsOf(form, 'expires_in');

@@ -91,10 +91,54 @@ test('proxies stand in the token beside its certificate, and in none that is bou
   t.is(field(answer.body, 'error'), 'invalid_request');
 });
 
-test('a token that would be another one than asked for is refused', async (t) => {
-  for (const name of ['actor', 'authorization_details', 'proxy_for_principal']) {
-    const answer = await player('/oauth2/token', ask({ [name]: 'media.studio' }));
-    t.is(field(answer.body, 'error_description'), `\`${name}\` is not supported`);
+for (const [profile, server] of [
+  ['athenz', athenz],
+  ['signet', signet],
+] as const) {
+  const call = caller(file, server, identity);
+  const told = (answer: Answer) => [
+    answer.status,
+    field(answer.body, 'error') ?? 'none',
+    field(answer.body, 'message'),
+    field(answer.body, 'access_token'),
+  ];
+
+  test(`${profile}: a token that would be another one than asked for is refused`, async (t) => {
+    t.is((await call('/oauth2/token', ask({}))).status, 200);
+    t.is((await call('/oauth2/token?something=else', ask({}))).status, 200);
+    for (const name of [
+      'actor',
+      'audience',
+      'authorization_details',
+      'proxy_for_principal',
+      'request',
+      'request_uri',
+    ]) {
+      const refused = [400, 'invalid_request', `\`${name}\` is not supported`, undefined];
+      t.deepEqual(told(await call('/oauth2/token', ask({ [name]: 'media.studio' }))), refused);
+      t.deepEqual(told(await call(`/oauth2/token?${name}=media.studio`, ask({}))), refused, 'in the query');
+    }
+    const [status, error] = told(await call('/oauth2/token?resource=https://films.example', ask({})));
+    t.deepEqual([status, error], [400, 'invalid_target']);
+  });
+
+  test(`${profile}: a token that would be bound to the key of a proof is refused`, async (t) => {
+    const asked = ask({});
+    const answer = await call('/oauth2/token', { ...asked, headers: { ...asked.headers, dpop: 'e30.e30.sig' } });
+    const message = '`DPoP` is not supported: tokens are bound to the client certificate';
+    t.deepEqual(told(answer), [400, 'invalid_request', message, undefined]);
+  });
+}
+
+test('no other token of the profile is given for a parameter or a proof without effect either', async (t) => {
+  const idToken = '/oauth2/auth?response_type=id_token&client_id=catalog.api&scope=openid&nonce=n&output=json';
+  t.is((await player(idToken)).status, 200);
+  for (const name of ['audience', 'authorization_details', 'request', 'resource']) {
+    const { status, text } = await player(`${idToken}&${name}=x`);
+    t.deepEqual([status, text.includes('is not supported')], [400, true], text);
+  }
+  for (const path of [idToken, '/domain/catalog/token']) {
+    t.is((await player(path, { headers: { dpop: 'e30.e30.sig' } })).status, 400, path);
   }
 });
 

@@ -4,7 +4,7 @@ import {
   InvalidTargetError,
   UnsupportedGrantError,
 } from '@signet/server/errors';
-import { athenzRequests, plainRequests } from '@signet/server/oauth/request-rules';
+import { athenzRequests, plainRequests, requestRules } from '@signet/server/oauth/request-rules';
 import { parseTokenRequest } from '@signet/server/oauth/token-request';
 import test from 'ava';
 
@@ -86,17 +86,34 @@ for (const [fields, request] of shapes) {
 
 const notSupported = [
   'actor',
-  'authorization_details',
-  'proxy_for_principal',
-  'audience',
+  'actor_token',
   'assertion',
+  'audience',
+  'authorization_details',
+  'claims',
+  'dpop_jkt',
+  'proxy_for_principal',
+  'request',
+  'request_uri',
+  'requested_token_type',
   'subject_token',
 ];
-for (const name of notSupported) {
-  test(`athenz: a token that ${name} would change is refused, and not given without it`, (t) => {
+for (const [profile, rules] of Object.entries(requestRules)) {
+  for (const name of notSupported) {
+    test(`${profile}: a token that ${name} would change is refused, and not given without it`, (t) => {
+      const message = `\`${name}\` is not supported`;
+      t.throws(() => parseTokenRequest(form({ [name]: 'x' }), rules), { name: 'InvalidRequestError', message });
+    });
+  }
+}
+
+for (const name of ['proxy_principal_spiffe_uris', 'role_in_aud_claim']) {
+  test(`plain: ${name}, which has an effect in the profile athenz alone, is refused`, (t) => {
     const message = `\`${name}\` is not supported`;
-    t.throws(() => parseTokenRequest(form({ [name]: 'x' }), athenzRequests), { name: 'InvalidRequestError', message });
-    t.deepEqual(parseTokenRequest(form({ [name]: 'x' }), plainRequests) as object, { scope }, 'RFC 6749 §3.2');
+    t.throws(() => parseTokenRequest(form({ [name]: 'true' }), plainRequests), {
+      name: 'InvalidRequestError',
+      message,
+    });
   });
 }
 

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { RouterMiddleware } from '@koa/router';
 import type { AccessTokenResponse } from '@signet/policy-engine/wire';
 import { costs } from '../../budgets/costs.ts';
@@ -5,7 +6,7 @@ import { InvalidRequestError, WrongClientError } from '../../errors.ts';
 import { type IssuedTokens, type IssueTokensDeps, issueTokens } from '../../oauth/issue-tokens.ts';
 import { joined } from '../../oauth/joined.ts';
 import { knownRequests } from '../../oauth/known-requests.ts';
-import type { TokenRequestRules } from '../../oauth/request-rules.ts';
+import { refuseWithoutEffect, type TokenRequestRules } from '../../oauth/request-rules.ts';
 import { parseTokenRequest } from '../../oauth/token-request.ts';
 import type { Principal } from '../../principal.ts';
 import { maxLoggedItems } from '../../short-text.ts';
@@ -21,6 +22,9 @@ export function accessTokenRoute(deps: IssueTokensDeps, rules: TokenRequestRules
   return (ctx) => {
     const principal = requirePrincipal(ctx);
     checkBasic(ctx.req.headers.authorization, principal);
+    refuseProof(ctx.req.headers);
+    // RFC 6749 §3.2: parameters stand in the body. One that would narrow the token is not passed over wherever it stands.
+    if (ctx.querystring !== '') refuseWithoutEffect(new URLSearchParams(ctx.querystring));
     const request = read(bodyText(ctx));
     const { tokens, given } = issueTokens(deps, principal, request, comparedFor(ctx));
     ctx.state.logDetail = given.roles.length > maxLoggedItems ? given : givenText(given);
@@ -45,6 +49,12 @@ function answerText({
 }: AccessTokenResponse): string {
   const beside = idToken === undefined ? '' : `,"id_token":"${idToken}"`;
   return `{"access_token":"${token}","token_type":"Bearer","expires_in":${seconds},"scope":"${scope}"${beside}}`;
+}
+
+/** RFC 9449: a token that is asked for with a proof would be bound to its key. Throws `InvalidRequestError`. */
+export function refuseProof({ dpop }: IncomingHttpHeaders): void {
+  if (dpop === undefined) return;
+  throw new InvalidRequestError('`DPoP` is not supported: tokens are bound to the client certificate');
 }
 
 /**

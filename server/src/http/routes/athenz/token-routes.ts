@@ -6,11 +6,13 @@ import { issueRoleToken, parseRoleTokenRequest, type RoleTokenDeps } from '../..
 import { comparedFor } from '../../compared-for.ts';
 import { answerJson, type RequestState, requirePrincipal } from '../../context.ts';
 import { parseParameters } from '../../parameters.ts';
+import { refuseProof } from '../access-token.ts';
 
 /** `GET /domain/{domainName}/token`: a role token. */
 export function roleTokenRoute(deps: RoleTokenDeps): RouterMiddleware<RequestState> {
   return (ctx) => {
     const principal = requirePrincipal(ctx);
+    refuseProof(ctx.req.headers);
     const request = parseRoleTokenRequest(ctx.params['domainName'], parseParameters(ctx.querystring, 'query'));
     ctx.state.work += costs.signature;
     answerJson(ctx, JSON.stringify(issueRoleToken(deps, principal, request, comparedFor(ctx))));
@@ -21,6 +23,7 @@ export function roleTokenRoute(deps: RoleTokenDeps): RouterMiddleware<RequestSta
 export function idTokenRoute(deps: IdTokenDeps): RouterMiddleware<RequestState> {
   return (ctx) => {
     const principal = requirePrincipal(ctx);
+    refuseProof(ctx.req.headers);
     const request = parseIdTokenRequest(parseParameters(ctx.querystring, 'query'));
     ctx.state.work += costs.signature;
     const { idToken, expires } = issueIdToken(deps, principal, request, comparedFor(ctx));
