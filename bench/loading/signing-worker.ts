@@ -43,6 +43,7 @@ function publisherOf(domains: readonly DomainSnapshot[]): BundlePublisher {
       members: new Map(),
       bundleDomains: new Map(),
       disabledDomains: new Set(),
+      isPart: false,
       outdatedDomains: new Set(),
       signingKeys: [],
     }),

@@ -78,6 +78,7 @@ export function serverDoors(
     state: { epoch: 0, counter: 1, head: '' },
     deleted: [],
     signingKeys: [],
+    isPart: true,
     domains: [catalogRecord(assertions, requests)],
   });
   for (const { error } of problems) throw error;

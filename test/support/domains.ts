@@ -84,12 +84,13 @@ export function stored(content: DomainContent, version = 1): DomainRecord {
   return { ...content, policyVersion: version, policyModified: 0, policies };
 }
 
-/** A snapshot of these domains and nothing else. */
+/** A snapshot of these domains, which says nothing of services that they do not have. */
 export function snapshotOf(domains: Readonly<Record<string, DomainSketch>>): Snapshot {
   return compileSnapshot(undefined, {
     state: { epoch: 1, counter: 1, head: '' },
     domains: Object.entries(domains).map(([name, sketch]) => stored(domainContent(name, sketch))),
     deleted: [],
     signingKeys: [],
+    isPart: true,
   }).snapshot;
 }

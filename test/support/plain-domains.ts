@@ -34,6 +34,8 @@ export interface PlainDomain {
   readonly trusts?: Readonly<Record<string, string>>;
   readonly groups?: Readonly<Record<string, readonly string[]>>;
   readonly rules?: readonly PlainRule[];
+  readonly services?: readonly string[];
+  /** Beside the enabled ones. */
   readonly servicesOff?: readonly string[];
 }
 
@@ -81,12 +83,10 @@ export function plainRecord(plain: PlainDomain, now: number): DomainRecord {
       members: members.map((member) => ({ name: member, disabled: false })),
     })),
     policies: assertions.length === 0 ? [] : [{ name: parsePolicyName('rules'), ...policy }],
-    services: (plain.servicesOff ?? []).map((service) => ({
-      name: parseServiceName(service),
-      enabled: false,
-      hosts: [],
-      publicKeys: [],
-    })),
+    services: [
+      ...(plain.services ?? []).map((service) => ({ service, enabled: true })),
+      ...(plain.servicesOff ?? []).map((service) => ({ service, enabled: false })),
+    ].map(({ service, enabled }) => ({ name: parseServiceName(service), enabled, hosts: [], publicKeys: [] })),
   };
 }
 
@@ -97,6 +97,7 @@ export function plainSnapshot(domains: readonly PlainDomain[], now: number): Sna
     domains: domains.map((domain) => plainRecord(domain, now)),
     deleted: [],
     signingKeys: [],
+    isPart: true,
   });
   const [problem] = problems;
   if (problem !== undefined) throw problem.error;

@@ -7,7 +7,7 @@ import {
 } from '@signet/policy-engine/names';
 import type { Decision, DecisionContext, DomainPolicy } from '@signet/policy-engine/policy';
 import { InvalidRequestError } from '../errors.ts';
-import { directRoles, heldRoles, stepsARole } from '../roles/granted-roles.ts';
+import { directRoles, heldRoles, mayAssume, stepsARole } from '../roles/granted-roles.ts';
 import { existingDomain } from '../snapshot/existing-domain.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { type Asked, decideCounted } from './decide-counted.ts';
@@ -37,8 +37,8 @@ interface AccessAnswer {
  */
 export function checkAccess(snapshot: Snapshot, query: AccessQuery, now: number): AccessAnswer {
   const { decision, work } =
-    query.action === 'assume_role' && query.trustDomain !== undefined
-      ? decideAssumeRole(snapshot, query, query.trustDomain, now)
+    query.action === 'assume_role' && (query.trustDomain !== undefined || isRole(query.resource))
+      ? decideAssumeRole(snapshot, query, query.trustDomain ?? resourceDomain(query.resource), now)
       : decideInOwnDomain(snapshot, query, now);
   return { granted: decision.status === 'ALLOW', decision, work };
 }
@@ -86,15 +86,28 @@ function namesHeld(
   return { roles, work };
 }
 
-/** Only who is listed in a role of the trust domain counts: delegation has one hop. */
+/**
+ * Only who is listed in a role of the trust domain counts: delegation has one hop. INVARIANT: an ALLOW counts here where it counts for the
+ * roles that somebody holds, which takes an assertion that names `assume_role` and the role without wildcards (decision 001).
+ */
 function decideAssumeRole(snapshot: Snapshot, query: AccessQuery, trustDomain: DomainName, now: number): Decided {
   const domain = existingDomain(snapshot, trustDomain);
-  const roles = directRoles(snapshot, domain, query.principal, now).map((role) => role.name);
-  if (resourceDomain(query.resource) === domain.name || roles.length === 0) {
-    return decideWithRoles(domain, roles, query);
-  }
-  if (domain.foreignPolicy === undefined) return { ...noMatch, work: roles.length * stepsARole };
-  return decideBy(domain.foreignPolicy, roles, { action: query.action, resource: query.resource });
+  const listed = directRoles(snapshot, domain, query.principal, now);
+  const roles = listed.map((role) => role.name);
+  const isOwn = resourceDomain(query.resource) === domain.name;
+  const policy = isOwn ? domain.policy : domain.foreignPolicy;
+  if (roles.length === 0 || policy === undefined) return { ...noMatch, work: roles.length * stepsARole };
+  const { decision, work } = decideBy(policy, roles, { action: query.action, resource: query.resource });
+  if (decision.status !== 'ALLOW' || (isOwn && !isRole(query.resource))) return { decision, work };
+  let compared = 0;
+  const isAssumable = mayAssume(domain, listed, foldAscii(query.resource), (units) => {
+    compared += units;
+  });
+  return { decision: isAssumable ? decision : noMatch.decision, work: work + compared };
+}
+
+function isRole(resource: string): boolean {
+  return foldAscii(resource.slice(resource.indexOf(':') + 1)).startsWith('role.');
 }
 
 /** Somebody without any role is an answer ("no assertion matches"), not a malformed question as it is for a token. */

@@ -1,9 +1,9 @@
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { decideInDomain, explainInDomain, type PolicyExplanation } from '@signet/policy-engine/policy';
 import { principalClasses } from '../impact/principal-classes.ts';
-import { type ExplainedRole, explainRoles, isSwitchedOff } from '../roles/explain-roles.ts';
+import { type ExplainedRole, explainRoles } from '../roles/explain-roles.ts';
 import { existingDomain } from '../snapshot/existing-domain.ts';
-import type { Snapshot } from '../snapshot/snapshot.ts';
+import { holdsNothing, type Snapshot } from '../snapshot/snapshot.ts';
 import { runAtOnce } from '../steps/steps.ts';
 import { type AccessQuery, checkAccess, resourceDomain } from './check-access.ts';
 
@@ -11,7 +11,7 @@ import { type AccessQuery, checkAccess, resourceDomain } from './check-access.ts
 export interface AccessExplanation extends PolicyExplanation {
   readonly granted: boolean;
   readonly principal: PrincipalName;
-  /** The service or its domain is disabled: then it holds nothing. */
+  /** The service does not exist, or it or its domain is disabled: then it holds nothing. */
   readonly switchedOff: boolean;
   readonly roles: readonly ExplainedRole[];
 }
@@ -23,18 +23,22 @@ type Question = Omit<AccessQuery, 'trustDomain'>;
  * a denial what is missing. Throws `UnknownDomainError` and `InvalidRequestError` as `checkAccess` does. Pure.
  */
 export function explainAccess(snapshot: Snapshot, query: Question, now: number): AccessExplanation {
-  const { granted } = checkAccess(snapshot, query, now);
+  const { granted, decision } = checkAccess(snapshot, query, now);
   const domain = existingDomain(snapshot, resourceDomain(query.resource));
   const roles = explainRoles(snapshot, domain, query.principal, now);
   const held = roles.filter((role) => role.held).map(({ role }) => role);
   const explained = explainInDomain(domain.policy, held, query.action, query.resource, query.context);
+  const { decidedBy, ...rest } = explained;
+  // Where the engine allows and the server does not: to assume a role takes more than an assertion that matches.
+  const isOverruled = explained.status === 'ALLOW' && !granted;
   return {
-    ...explained,
+    ...rest,
+    ...(decidedBy !== undefined && !isOverruled && { decidedBy }),
     // Without any role the engine calls the question malformed; here it is an answer.
-    status: held.length === 0 ? 'DENY_NO_MATCH' : explained.status,
+    status: decision.status,
     granted,
     principal: query.principal,
-    switchedOff: isSwitchedOff(snapshot, query.principal),
+    switchedOff: holdsNothing(snapshot, query.principal),
     roles,
   };
 }

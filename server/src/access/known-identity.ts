@@ -1,6 +1,6 @@
 import { type PrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 import { UnauthenticatedError } from '../errors.ts';
-import { principalState, type Snapshot } from '../snapshot/snapshot.ts';
+import { isUser, principalState, type Snapshot } from '../snapshot/snapshot.ts';
 
 export function requireOwnTime(claimed: string, issuedAt: number, from: number): void {
   if (!isOfPredecessor(issuedAt, from)) return;
@@ -27,7 +27,7 @@ export function credentialsOf(name: PrincipalName, snapshot: Snapshot): number {
 /** Whether a service or user may act at all. */
 export function isKnownIdentity(name: PrincipalName, snapshot: Snapshot): boolean {
   const state = principalState(snapshot, name);
-  return state === 'active' || (state === 'unknown' && /^user\.[^.]+$/.test(name));
+  return state === 'active' || (state === 'unknown' && isUser(name));
 }
 
 /**

@@ -16,7 +16,7 @@ export function describeExplanation(explained: AccessExplanation): string[] {
 /** Which roles the principal has to do with, what decided, and what nearly did. */
 export function describeReasons({ principal, switchedOff, roles, decidedBy, nearMisses }: AccessExplanation): string[] {
   return [
-    ...(switchedOff ? [`${principal} is disabled, or its domain is: it holds no role`] : []),
+    ...(switchedOff ? [`${principal} does not exist, or it or its domain is disabled: it holds no role`] : []),
     ...(roles.length === 0 ? [`${principal} holds no role of the domain`] : roles.map((role) => describeRole(role))),
     ...(decidedBy === undefined
       ? []

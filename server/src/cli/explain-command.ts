@@ -1,5 +1,11 @@
 import { systemClock } from '@signet/policy-engine/clock';
-import { type DomainName, foldAscii, parseActionName, parsePrincipalName } from '@signet/policy-engine/names';
+import {
+  type DomainName,
+  foldAscii,
+  type PrincipalName,
+  parseActionName,
+  parsePrincipalName,
+} from '@signet/policy-engine/names';
 import { conditionKeys, type DecisionContext } from '@signet/policy-engine/policy';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -45,7 +51,8 @@ async function explain(actionName: string, resource: string, options: ExplainOpt
     ...questionOf(actionName, resource, options),
     principal: parsePrincipalName(options.principal),
   };
-  const explained = explainAccess(await readSnapshot(resource, options, command), query, systemClock.now());
+  const snapshot = await readSnapshot(resource, options, command, query.principal);
+  const explained = explainAccess(snapshot, query, systemClock.now());
   if (options.json === true) print(explained, true);
   else for (const line of describeExplanation(explained)) print(line, false);
   if (!explained.granted) throw new CommandFailedError();
@@ -75,10 +82,15 @@ function addContext(text: string, known: DecisionContext = {}): DecisionContext 
 }
 
 /** The documents, or the store of the configuration. Loaded only here: a question to a server needs no database. */
-async function readSnapshot(resource: string, options: LocalOptions, command: Command): Promise<Snapshot> {
+async function readSnapshot(
+  resource: string,
+  options: LocalOptions,
+  command: Command,
+  principal?: PrincipalName,
+): Promise<Snapshot> {
   const { readSnapshotOf } = await import('./read-snapshot.ts');
   // Only looked up: a text that is not a domain name finds no domain.
   const domain = foldAscii(resource.slice(0, Math.max(resource.indexOf(':'), 0))) as DomainName;
-  const source = { documents: options.documents, configFile: () => configPathOf(command), domain };
+  const source = { documents: options.documents, configFile: () => configPathOf(command), domain, principal };
   return await readSnapshotOf(source, systemClock.now());
 }

@@ -60,7 +60,7 @@ async function listLocally(query: Query, { documents }: ListOptions, command: Co
   const { listAccessInSteps } = await import('../management/list-access.ts');
   const { runAtOnce } = await import('../steps/steps.ts');
   const now = systemClock.now();
-  const source = { documents, configFile: () => configPathOf(command), domain: query.domain };
+  const source = { documents, configFile: () => configPathOf(command), ...query };
   const snapshot = await readSnapshotOf(source, now);
   const nothing = () => undefined;
   const deps = { snapshot, now, isSelf: true, sees: () => true, looked: nothing, compared: nothing };

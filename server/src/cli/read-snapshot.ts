@@ -1,9 +1,9 @@
-import type { DomainName } from '@signet/policy-engine/names';
+import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { checkDocuments } from '../management/check-documents.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
-import { noStore, snapshotOf, withNeeded } from '../management/stored-world.ts';
+import { decidingSnapshot, noStore } from '../management/stored-world.ts';
 import type { Store } from '../model/store.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { openStore } from '../store/open.ts';
@@ -15,28 +15,29 @@ interface SnapshotSource {
   readonly configFile: () => string;
   /** The domain that it is about; absent: about all. */
   readonly domain?: DomainName | undefined;
+  /** Who is asked about; absent: everybody. */
+  readonly principal?: PrincipalName | undefined;
 }
 
 /** A snapshot of what decides about the domain: itself, and all that it depends on. */
 export async function readSnapshotOf(source: SnapshotSource, now: number): Promise<Snapshot> {
-  const { documents, configFile, domain } = source;
+  const { documents, configFile, domain, principal } = source;
   if (documents !== undefined) return checkDocuments(readDocumentFolder(documents).documents, noStore, now).snapshot;
   const { store: place } = loadConfig(configFile(), processEnvironment());
   const store = await openStore(place, { readonly: true });
   try {
     const names = domain === undefined ? await store.domainNames() : [domain];
-    return await snapshotIn(store, names);
+    return await snapshotIn(store, names, principal === undefined ? [] : [principal]);
   } finally {
     await store.close();
   }
 }
 
-/** A snapshot of what decides about these domains of a store. */
-export async function snapshotIn(store: Pick<Store, 'view'>, names: readonly DomainName[]): Promise<Snapshot> {
-  return store.view(async (reader) =>
-    snapshotOf({
-      domains: await withNeeded(reader, new Map(), names),
-      switchedOff: await reader.switchedOff(),
-    }),
-  );
+/** A snapshot of what decides about these domains of a store, also for who is asked about. */
+export async function snapshotIn(
+  store: Pick<Store, 'view'>,
+  names: readonly DomainName[],
+  asked: readonly PrincipalName[] = [],
+): Promise<Snapshot> {
+  return store.view((reader) => decidingSnapshot(reader, names, asked));
 }

@@ -2,7 +2,7 @@ import type { DomainName, PrincipalName, ServiceName } from '@signet/policy-engi
 import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { ForbiddenError, UnknownDomainError } from '../errors.ts';
-import type { Snapshot } from '../snapshot/snapshot.ts';
+import { holdsNothing, type Snapshot } from '../snapshot/snapshot.ts';
 import { maxLabels, suffixesOf } from '../x509/naming.ts';
 import { addressResource } from '../x509/subject-alt-names.ts';
 
@@ -39,7 +39,9 @@ export function authorizeLaunch(
   ] as const) {
     if (launchStatus(snapshot, provider, resource, now) === 'allowed') continue;
     const refused = `provider \`${provider}\` is not authorized to launch ${instances}`;
-    throw new ForbiddenError(`${refused}: it needs \`launch\` on \`${resource}\``);
+    throw new ForbiddenError(
+      `${refused}: ${holdsNothing(snapshot, provider) ? 'it is not registered and enabled as a service' : `it needs \`launch\` on \`${resource}\``}`,
+    );
   }
 }
 

@@ -34,7 +34,7 @@ function switchedMembers(changes: readonly DomainChange[]): MemberSearch {
   const names = new Set<string>();
   const prefixes: string[] = [];
   for (const { name, before, after, services } of changes) {
-    if ((before?.enabled ?? true) !== after.enabled) {
+    if (before !== undefined && before.enabled !== after.enabled) {
       prefixes.push(`${name}.`);
       for (const wildcard of wildcardsOf(`${name}.`)) names.add(wildcard);
     }
@@ -47,12 +47,10 @@ function switchedMembers(changes: readonly DomainChange[]): MemberSearch {
   return { names: [...names], prefixes };
 }
 
-function switchedServices({ removed, added, changed }: DomainChange['services']): ServiceName[] {
+/** Whoever is removed holds nothing from then on; who is added and disabled held nothing before. */
+function switchedServices({ removed, changed }: DomainChange['services']): ServiceName[] {
   const switched = changed.filter(({ before, after }) => before.enabled !== after.enabled).map(({ after }) => after);
-  return [...removed, ...added]
-    .filter(({ enabled }) => !enabled)
-    .concat(switched)
-    .map(({ name }) => name);
+  return [...removed.filter(({ enabled }) => enabled), ...switched].map(({ name }) => name);
 }
 
 /** Every wildcard member that covers what begins with `text`. */

@@ -50,7 +50,7 @@ export function checkDocuments(
     ...placeholders(switchedOff, (name) => all.has(name)),
   ];
   const state = { epoch: 1, counter: 1, head: '' };
-  const compiled = compileSnapshot(undefined, { state, domains, deleted: [], signingKeys: [] });
+  const compiled = compileSnapshot(undefined, { state, domains, deleted: [], signingKeys: [], isPart: true });
   const [problem] = compiled.problems;
   if (problem !== undefined) throw problem.error;
   const mistakes = changes.flatMap((change) => {

@@ -12,7 +12,7 @@ import { neededDomains } from './documents/references.ts';
 import { applyDelta, type DomainDelta } from './domain-delta.ts';
 import { unlessEntangled } from './plan-documents.ts';
 import { systemDomain, viewerOf } from './rights.ts';
-import { snapshotOf, withNeeded } from './stored-world.ts';
+import { comparable, snapshotOf, withNeeded } from './stored-world.ts';
 
 /** What a change would make of a domain. */
 export type PlannedChange =
@@ -48,16 +48,16 @@ export async function findImpact(
 ): Promise<ImpactAnswer> {
   const sides = await store.view((reader) => readSides(reader, domain, change));
   if (sides === undefined) return { kind: 'moved' };
-  const { before, after: content } = sides;
+  const { before, after } = sides;
   const { epoch, counter, head } = before;
-  const { snapshot: after } = compileSnapshot(before, {
+  const { snapshot } = compileSnapshot(before, {
     state: { epoch, counter, head },
     since: before,
-    domains: content === undefined ? [] : [asRecord(content, now)],
-    deleted: content === undefined ? [domain] : [],
+    domains: after.map((content) => asRecord(content, now)),
+    deleted: [],
     signingKeys: [],
   });
-  const comparison = { before, after, now, work };
+  const comparison = { before, after: snapshot, now, work };
   const found = await unlessEntangled(foldedImpactInSteps(comparison, domain, viewerOf(before, caller, now)));
   return found === undefined ? { kind: 'entangled' } : { kind: 'found', ...found };
 }
@@ -66,13 +66,11 @@ export async function findImpact(
 async function readSides(reader: StoreReader, name: DomainName, change: PlannedChange) {
   const before = await reader.domain(name);
   if (!(await isAsAsked(reader, name, before, change))) return undefined;
-  const after = contentAfter(before, change);
-  // A domain that is deleted is not disabled: its name means nobody in particular.
-  const nothing = emptyDomain(name);
-  const sides = [before ?? nothing, after ?? nothing];
-  const affected = await affectedDomains(reader, [diffDomains(before, after ?? nothing)]);
+  const after = contentAfter(name, before, change);
+  const sides = [before ?? emptyDomain(name), after];
+  const affected = await affectedDomains(reader, [diffDomains(before, after)]);
   const domains = await withNeeded(reader, new Map(), [systemDomain, name, ...affected, ...neededDomains(sides)]);
-  return { before: snapshotOf({ domains, switchedOff: await reader.switchedOff() }), after };
+  return { before: snapshotOf({ domains, switchedOff: await reader.switchedOff() }), after: comparable(after, before) };
 }
 
 async function isAsAsked(
@@ -85,7 +83,8 @@ async function isAsAsked(
   return (before === undefined) === (change.kind === 'create');
 }
 
-function contentAfter(before: DomainRecord | undefined, change: PlannedChange): DomainContent | undefined {
-  if (change.kind === 'delete') return undefined;
-  return applyDelta(before ?? emptyDomain(change.delta.name), change.delta);
+/** A domain that is deleted is as one that is disabled: its services hold nothing, and its roles have no members. */
+function contentAfter(name: DomainName, before: DomainRecord | undefined, change: PlannedChange): DomainContent {
+  if (change.kind === 'delete') return { ...emptyDomain(name), enabled: false };
+  return applyDelta(before ?? emptyDomain(name), change.delta);
 }

@@ -21,7 +21,7 @@ import type { DocumentFolder } from './documents/read-folder.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';
 import { type PlanTotals, planTotals } from './plan-totals.ts';
 import { runCases } from './run-cases.ts';
-import { readWorld, snapshotOf, withNeeded } from './stored-world.ts';
+import { comparable, readWorld, snapshotOf, withNeeded } from './stored-world.ts';
 
 /** What documents would do to a store, and what that does to access. */
 export interface Plan {
@@ -85,7 +85,9 @@ export async function planDocuments(
   const { snapshot: after } = compileSnapshot(before, {
     state,
     since: before,
-    domains: moved.map((change) => asRecord(change.after, now)),
+    domains: moved
+      .flatMap((change) => comparable(change.after, change.before))
+      .map((content) => asRecord(content, now)),
     deleted: [],
     signingKeys: [],
   });

@@ -1,14 +1,15 @@
-import type { DomainName } from '@signet/policy-engine/names';
+import type { DomainName, PrincipalName, ServiceName } from '@signet/policy-engine/names';
 import { emptyDomain } from '../model/empty-domain.ts';
 import { defaultsOf } from '../model/fields.ts';
 import { recordFields } from '../model/record-fields.ts';
-import type { DomainContent, DomainRecord } from '../model/records.ts';
+import type { DomainContent, DomainRecord, ServiceRecord } from '../model/records.ts';
 import type { StoreReader, SwitchedOff } from '../model/store.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { askedDomains } from './documents/case-warnings.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
-import { memberDomains, neededDomains } from './documents/references.ts';
+import { memberDomains, memberServices, neededDomains } from './documents/references.ts';
+import { serviceOf } from './member-warnings.ts';
 
 /** As much of a store as documents have to do with. */
 export interface StoredWorld {
@@ -64,11 +65,40 @@ export async function withNeeded(
   return domains;
 }
 
+/**
+ * A snapshot that decides about these domains of a store as a server does: services that do not exist hold nothing, whether a role or group
+ * names them or they are asked about.
+ */
+export async function decidingSnapshot(
+  reader: StoreReader,
+  names: Iterable<DomainName>,
+  asked: readonly PrincipalName[] = [],
+): Promise<Snapshot> {
+  const [domains, switchedOff] = [await withNeeded(reader, new Map(), names), await reader.switchedOff()];
+  const contents = [...domains.values()];
+  const services = [...memberServices(contents), ...asked.flatMap((name) => serviceOf(name) ?? [])];
+  const known = await reader.serviceNames([...new Set(services.map(({ domain }) => domain))]);
+  const absent = services.filter(({ domain, service }) => known.get(domain)?.has(service) !== true);
+  const byDomain = Map.groupBy(absent, ({ domain }) => domain);
+  const present = contents.map((record) => {
+    const absentHere = byDomain.get(record.name) ?? [];
+    return [record.name, withDisabled(record, [...new Set(absentHere.map(({ service }) => service))])] as const;
+  });
+  return snapshotOf({
+    domains: new Map(present),
+    switchedOff: {
+      // One that is not there says nothing of resources either.
+      domains: [...switchedOff.domains, ...[...byDomain.keys()].filter((name) => !known.has(name))],
+      services: [...switchedOff.services, ...absent.filter(({ domain }) => known.has(domain))],
+    },
+  });
+}
+
 /** A snapshot that decides as that of the whole store, as far as these domains are concerned. Throws when one cannot be compiled. */
 export function snapshotOf({ domains, switchedOff }: Pick<StoredWorld, 'domains' | 'switchedOff'>): Snapshot {
   const records = [...domains.values(), ...placeholders(switchedOff, (name) => domains.has(name))];
   const state = { epoch: 1, counter: 1, head: '' };
-  const compiled = compileSnapshot(undefined, { state, domains: records, deleted: [], signingKeys: [] });
+  const compiled = compileSnapshot(undefined, { state, domains: records, deleted: [], signingKeys: [], isPart: true });
   const [problem] = compiled.problems;
   if (problem !== undefined) throw problem.error;
   return compiled.snapshot;
@@ -89,6 +119,27 @@ export function placeholders(switchedOff: SwitchedOff, present: (name: DomainNam
   return [...closed, ...open].filter(({ name }) => !present(name));
 }
 
-function offService(name: DomainContent['services'][number]['name']): DomainContent['services'][number] {
+/**
+ * The domain after a change, for its impact; none that is new and disabled. INVARIANT: who does not exist holds nothing, as who is disabled.
+ * So a service that is gone stands in it as disabled, and one that is new and disabled does not: it held nothing before.
+ */
+export function comparable(
+  after: DomainContent,
+  before: Pick<DomainContent, 'services'> | undefined,
+): readonly DomainContent[] {
+  if (before === undefined && !after.enabled) return [];
+  const was = new Set(before?.services.map(({ name }) => name));
+  const is = new Set(after.services.map(({ name }) => name));
+  const gone = [...was].filter((name) => !is.has(name));
+  const left = after.services.filter(({ name, enabled }) => enabled || was.has(name));
+  return [withDisabled({ ...after, services: left }, gone)];
+}
+
+/** The domain with services that do not exist in it, as disabled ones: that is what their names are good for. */
+function withDisabled<Content extends DomainContent>(content: Content, names: readonly ServiceName[]): Content {
+  return { ...content, services: [...content.services, ...names.map(offService)] };
+}
+
+function offService(name: ServiceName): ServiceRecord {
   return { ...defaultsOf(recordFields.service), name, enabled: false, hosts: [], publicKeys: [] };
 }

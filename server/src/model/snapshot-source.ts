@@ -85,6 +85,8 @@ export interface StoreChanges {
   readonly updates?: readonly DomainUpdate[];
   /** All of them, changed or not. */
   readonly signingKeys: readonly SigningKeyRecord[];
+  /** As in `Snapshot`; absent: as of what was known before. */
+  readonly isPart?: true;
 }
 
 /** A domain beside what it grants: what it says of itself, and its roles without their members. */

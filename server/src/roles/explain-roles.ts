@@ -1,7 +1,7 @@
 import { type DomainName, fullRoleName, type PrincipalName, type RoleName } from '@signet/policy-engine/names';
 import { Work } from '@signet/policy-engine/policy';
 import { coveringEntries, type DomainMembers, type Entry } from '../snapshot/domain-members.ts';
-import { type DomainSnapshot, principalState, type RoleSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
+import type { DomainSnapshot, RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { Steps } from '../steps/steps.ts';
 import { directRoles, grantedRoles } from './granted-roles.ts';
 import { maxPatternWork, RolePatterns } from './role-patterns.ts';
@@ -92,11 +92,6 @@ function rolePaths(
         : delegatedPaths(partner, fullRoleName(domain.name, role.name), assumingIn(partner), compared)),
     ];
   };
-}
-
-/** Why a principal holds nothing anywhere, whatever names it. */
-export function isSwitchedOff(snapshot: Snapshot, principal: PrincipalName): boolean {
-  return principalState(snapshot, principal) === 'disabled';
 }
 
 /** How each role lists the principal, by what the entry says. */

@@ -1,7 +1,7 @@
 import { type DomainName, fullRoleName, type PrincipalName, type RoleName } from '@signet/policy-engine/names';
 import { Work } from '@signet/policy-engine/policy';
 import { isInRole, visitRoles } from '../snapshot/domain-members.ts';
-import { type DomainSnapshot, principalState, type RoleSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
+import { type DomainSnapshot, holdsNothing, type RoleSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
 import { maxPatternWork, RolePatterns } from './role-patterns.ts';
 
 /** About what it costs to find that a role is held, in units of `maxWork` of the engine. */
@@ -35,7 +35,7 @@ export function grantedRoles(
  * The roles of `domain` that `principal` holds at `now` (milliseconds), sorted by name: as a direct member, through `*`, a prefix
  * or a group, through an `assume_role` assertion of the domain itself, and through roles that trust another domain. Names are
  * compared exactly (docs/reference/access-checks.md#who-holds-a-role). Every entry counts, so an expired one never hides a valid one. A
- * service that is disabled holds nothing. Tokens, certificates and access checks all ask here, so they cannot differ.
+ * service that is disabled or does not exist holds nothing. Tokens, certificates and access checks all ask here, so they cannot differ.
  */
 export function heldRoles(
   snapshot: Snapshot,
@@ -43,7 +43,7 @@ export function heldRoles(
   principal: PrincipalName,
   moment: Moment,
 ): readonly RoleSnapshot[] {
-  if (principalState(snapshot, principal) === 'disabled') return [];
+  if (holdsNothing(snapshot, principal)) return [];
   const granted = listedRoles(snapshot, domain, principal, moment.now);
   addOwnAssumedRoles(domain, granted, moment.compared);
   for (const [trusted, roles] of domain.trusting) {
@@ -62,7 +62,7 @@ export function grantedAmong(
   principal: PrincipalName,
   { asked, now, compared }: Moment & { readonly asked: ReadonlySet<RoleName> },
 ): readonly RoleSnapshot[] {
-  if (principalState(snapshot, principal) === 'disabled') return [];
+  if (holdsNothing(snapshot, principal)) return [];
   const members = snapshot.members.get(domain.name);
   const isListed = (role: RoleName) =>
     members !== undefined && isInRole(members, (name) => snapshot.members.get(name), principal, { role, now });
@@ -94,7 +94,7 @@ export function directRoles(
   principal: PrincipalName,
   now: number,
 ): readonly RoleSnapshot[] {
-  if (principalState(snapshot, principal) === 'disabled') return [];
+  if (holdsNothing(snapshot, principal)) return [];
   return [...listedRoles(snapshot, domain, principal, now)];
 }
 
@@ -118,16 +118,45 @@ function listedRoles(
 /** One hop only: a role gained here gives no further one. */
 function addOwnAssumedRoles(domain: DomainSnapshot, granted: Set<RoleSnapshot>, compared: Moment['compared']): void {
   if (domain.assumable.size === 0) return;
-  const prefix = `${domain.name}:role.`;
-  for (const held of [...granted]) {
-    const targets = domain.assumable.get(held.name) ?? [];
-    compared?.(targets.length * stepsAPattern);
-    for (const target of targets) {
-      if (!target.startsWith(prefix)) continue;
-      const role = domain.roles.get(target.slice(prefix.length) as RoleName);
-      if (role !== undefined) granted.add(role);
-    }
+  for (const target of assumableBy(domain, [...granted], compared)) {
+    const role = ownRole(domain, target);
+    if (role !== undefined) granted.add(role);
   }
+}
+
+/** What may be assumed by whoever is listed in these roles of the domain. */
+function assumableBy(
+  { assumable }: DomainSnapshot,
+  listed: Iterable<RoleSnapshot>,
+  compared: Moment['compared'],
+): readonly string[] {
+  const targets = [...listed].flatMap(({ name }) => assumable.get(name) ?? []);
+  compared?.(targets.length * stepsAPattern);
+  return targets;
+}
+
+/** A role of the domain by its full name, and by no pattern. */
+function ownRole({ name, roles }: DomainSnapshot, full: string): RoleSnapshot | undefined {
+  const prefix = `${name}:role.`;
+  return full.startsWith(prefix) ? roles.get(full.slice(prefix.length) as RoleName) : undefined;
+}
+
+/**
+ * Whether the policy of the domain lets who is listed in these of its roles assume a role, folded: what `heldRoles` asks of a domain for its
+ * own roles and for those of others that trust it.
+ */
+export function mayAssume(
+  domain: DomainSnapshot,
+  listed: readonly RoleSnapshot[],
+  role: string,
+  compared?: Compared,
+): boolean {
+  const targets = assumableBy(domain, listed, compared);
+  if (role.startsWith(`${domain.name}:`)) return ownRole(domain, role) !== undefined && targets.includes(role);
+  const work = new Work(maxPatternWork);
+  const fits = targets.length > 0 && new RolePatterns(targets).fits(role, false, work);
+  compared?.(work.spent);
+  return fits;
 }
 
 /**
@@ -144,7 +173,7 @@ function delegatedRoles(
   if (partner === undefined || partner.assumable.size === 0) return [];
   const held = listedRoles(snapshot, partner, principal, now);
   compared?.(held.size * stepsARole);
-  const assumable = [...held].flatMap((role) => partner.assumable.get(role.name) ?? []);
+  const assumable = assumableBy(partner, held, compared);
   if (assumable.length === 0) return [];
   const patterns = new RolePatterns(assumable);
   const work = new Work(maxPatternWork);
@@ -152,6 +181,6 @@ function delegatedRoles(
     const role = domain.roles.get(name);
     return role !== undefined && patterns.fits(fullRoleName(domain.name, name), false, work) ? [role] : [];
   });
-  compared?.(assumable.length * stepsAPattern + roles.length * stepsARole + work.spent);
+  compared?.(roles.length * stepsARole + work.spent);
   return lent;
 }

@@ -143,7 +143,7 @@ function* compileForeign(
     : yield* compileInSteps(record.name, foreign, { qualified: true, ...overrunsOf(last?.foreignPolicy) });
 }
 
-/** Active `assume_role` assertions that are not DENY and whose role is exactly a role of the domain (facts of role look-up, step 2). */
+/** Active `assume_role` assertions that are not DENY and whose role is exactly a role of the domain (facts of role look-up, step 2). Like every decision of the server without conditions. */
 function assumableRoles(
   record: DomainModel,
   policies: readonly WirePolicy[],
@@ -164,8 +164,8 @@ function assumableRoles(
   return assumable;
 }
 
-function isAssuming({ effect, action }: WireAssertion): boolean {
-  return effect !== 'DENY' && foldAscii(action) === 'assume_role';
+function isAssuming({ effect, action, conditions }: WireAssertion): boolean {
+  return effect !== 'DENY' && conditions === undefined && foldAscii(action) === 'assume_role';
 }
 
 function assumingRoles(

@@ -35,8 +35,8 @@ export function compileSnapshot(known: Snapshot | undefined, changes: StoreChang
 }
 
 export function* compileInSteps(known: Snapshot | undefined, changes: StoreChanges): Steps<CompiledSnapshot> {
-  const { state, deleted, domains, updates = [], signingKeys } = changes;
-  const builder = new SnapshotBuilder(state, known, previousOf(known, changes));
+  const { state, deleted, domains, updates = [], signingKeys, isPart } = changes;
+  const builder = new SnapshotBuilder(state, known, previousOf(known, changes), isPart);
   for (const name of deleted) builder.remove(name);
   for (const record of domains) yield* builder.addInSteps(record);
   for (const update of updates) yield* builder.updateInSteps(update);
@@ -52,6 +52,7 @@ export class SnapshotBuilder {
   readonly #state: StoreState;
   readonly #last: Snapshot | undefined;
   readonly #previous: Snapshot | undefined;
+  readonly #isPart: boolean;
   readonly #domains = new Map<DomainName, DomainSnapshot | undefined>();
   readonly #members = new Map<DomainName, DomainMembers | undefined>();
   readonly #disabled = new Map<DomainName, boolean>();
@@ -59,10 +60,11 @@ export class SnapshotBuilder {
   readonly #problems: CompileProblem[] = [];
 
   /** `last`: the snapshot before, whose counts go on; `previous`: the one that is changed, absent when the new one is made of everything. */
-  constructor(state: StoreState, last?: Snapshot, previous?: Snapshot) {
+  constructor(state: StoreState, last?: Snapshot, previous?: Snapshot, isPart = previous?.isPart ?? false) {
     this.#state = state;
     this.#last = last;
     this.#previous = previous;
+    this.#isPart = isPart;
   }
 
   remove(name: DomainName): void {
@@ -134,6 +136,7 @@ export class SnapshotBuilder {
       bundleDomains: changeBundleDomains(previous, this.#domains),
       disabledDomains: changedNames(previous?.disabledDomains, this.#disabled),
       outdatedDomains: changedNames(previous?.outdatedDomains, this.#outdated),
+      isPart: this.#isPart,
       signingKeys,
     });
     return { snapshot, problems: this.#problems };

@@ -70,6 +70,8 @@ export interface Snapshot {
   readonly disabledDomains: ReadonlySet<DomainName>;
   /** Domains whose last change cannot be used: what they were before is in force, or they are missing. */
   readonly outdatedDomains: ReadonlySet<DomainName>;
+  /** Whether services may exist that are not in it: of documents, or of some domains of a store. */
+  readonly isPart: boolean;
   readonly signingKeys: readonly SigningKeyRecord[];
 }
 
@@ -89,6 +91,21 @@ export function principalState(snapshot: Snapshot, principal: PrincipalName): Pr
   const service = snapshot.domain(name.domain)?.services.get(name.service);
   if (service === undefined) return 'unknown';
   return service.enabled ? 'active' : 'disabled';
+}
+
+/** Whether the name of a user; users are registered nowhere. */
+export function isUser(principal: PrincipalName): boolean {
+  return /^user\.[^.]+$/.test(principal);
+}
+
+/**
+ * Whether a principal holds no role and is in no group, whatever names it: a service that is disabled, or that does not exist. A name that
+ * was deleted, or was never registered, takes part in no wildcard; tokens, certificates and all answers about access ask here.
+ */
+export function holdsNothing(snapshot: Snapshot, principal: PrincipalName): boolean {
+  const state = principalState(snapshot, principal);
+  if (state !== 'unknown') return state === 'disabled';
+  return !snapshot.isPart && !isUser(principal) && splitPrincipal(principal) !== undefined;
 }
 
 /** Whether the services of a domain would match members such as `user.*`. */

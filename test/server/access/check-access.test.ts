@@ -162,6 +162,50 @@ const cases: readonly Case[] = [
     expect: 'ALLOW',
   },
   {
+    note: 'assume_role by a pattern of roles, which gives nobody the role',
+    domains: {
+      partner: { roles: { staff: ['media.player'] }, rules: ['allow assume_role catalog:role.reader sta*'] },
+    },
+    action: 'assume_role',
+    resource: 'catalog:role.reader',
+    trustDomain: 'partner',
+    expect: 'DENY_NO_MATCH',
+  },
+  {
+    note: 'assume_role by a pattern of actions, which gives nobody the role',
+    rules: ['allow assume_* role.editor reader', 'allow * * reader'],
+    action: 'assume_role',
+    resource: 'catalog:role.editor',
+    expect: 'DENY_NO_MATCH',
+  },
+  {
+    note: 'assume_role of the own domain by a pattern of its roles, which gives nobody the role',
+    rules: ['allow assume_role role.* reader'],
+    action: 'assume_role',
+    resource: 'catalog:role.editor',
+    expect: 'DENY_NO_MATCH',
+  },
+  {
+    note: 'assume_role of a role that does not exist',
+    rules: ['allow assume_role role.nothing reader'],
+    action: 'assume_role',
+    resource: 'catalog:role.nothing',
+    expect: 'DENY_NO_MATCH',
+  },
+  {
+    note: 'assume_role by a role that is held by delegation, which is one hop too many',
+    domains: {
+      catalog: {
+        roles: { viewer: { trust: 'partner' }, editor: ['media.studio'] },
+        rules: ['allow assume_role role.editor viewer'],
+      },
+      partner: { roles: { staff: ['media.player'] }, rules: ['allow assume_role catalog:role.viewer staff'] },
+    },
+    action: 'assume_role',
+    resource: 'catalog:role.editor',
+    expect: 'DENY_NO_MATCH',
+  },
+  {
     note: 'the trust domain is of no interest for other actions',
     rules: ['allow read movie reader'],
     trustDomain: 'nowhere',

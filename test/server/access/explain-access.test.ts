@@ -43,6 +43,27 @@ const snapshot = plainSnapshot(
 );
 const read = parseActionName('read');
 
+test('what a pattern seems to let somebody assume is explained as it is decided', (t) => {
+  const own = plainSnapshot(
+    [
+      {
+        name: 'catalog',
+        roles: { reader: [plain('user.ann')], editor: [] },
+        rules: [['ALLOW', 'read*', 'assume_role', 'role.editor']],
+      },
+    ],
+    now,
+  );
+  const query = {
+    principal: parsePrincipalName('user.ann'),
+    action: parseActionName('assume_role'),
+    resource: 'catalog:role.editor',
+  };
+  t.like(explainAccess(own, query, now), { granted: false, status: 'DENY_NO_MATCH' });
+  t.false('decidedBy' in explainAccess(own, query, now));
+  t.deepEqual(listGrantees(own, query, now), []);
+});
+
 function ways(principal: string, resource = 'catalog:movie') {
   const query = { principal: parsePrincipalName(principal), action: read, resource };
   const { granted, status, roles } = explainAccess(snapshot, query, now);

@@ -88,6 +88,7 @@ test('a domain with more policy than a bundle may hold is refused by name', asyn
       members: new Map(),
       bundleDomains: new Map(),
       disabledDomains: new Set(),
+      isPart: false,
       outdatedDomains: new Set(),
       signingKeys: [],
     }),

@@ -46,6 +46,17 @@ for (const [note, system, own, expected] of launches) {
   test(`a launch that is allowed ${note}`, (t) => t.is(authorized(system, own), expected));
 }
 
+test('a provider that is disabled, or no service at all, is told so', (t) => {
+  const domains = { 'sys.auth': { roles, rules: [any] }, media: { roles, rules: [service] } };
+  const off = snapshotOf({ ...domains, cloud: { services: [{ name: 'provider', enabled: false }] } });
+  for (const snapshot of [off, { ...snapshotOf(domains), isPart: false }]) {
+    t.throws(() => authorizeLaunch(snapshot, provider, tenant, 1), {
+      message:
+        'provider `cloud.provider` is not authorized to launch instances: it is not registered and enabled as a service',
+    });
+  }
+});
+
 test('names and addresses need their own right of the system domain', (t) => {
   const snapshot = snapshotOf({
     'sys.auth': {

@@ -17,6 +17,7 @@ import { temporaryFolder } from '#support/temp';
 
 const now = 1_700_000_000_000;
 const names = ['aa', 'bb', 'cc', 'dd'];
+const services = ['x', 'y'];
 
 const member = fc.constantFrom(
   ...names.flatMap((name) => [`${name}.x`, `${name}.y`, `${name}:group.g`, `${name}.*`]),
@@ -33,17 +34,18 @@ const domain = (name: string) =>
       s: members,
       g: fc.uniqueArray(fc.constantFrom('aa.x', 'bb.x', 'cc.y', 'user.u'), { maxLength: 2 }),
       trust: fc.option(fc.constantFrom(...names.filter((other) => other !== name)), { nil: undefined }),
-      off: fc.uniqueArray(fc.constantFrom('x', 'y'), { maxLength: 1 }),
+      states: fc.tuple(...services.map(() => fc.constantFrom('on', 'off', 'absent'))),
       assumes: fc.option(fc.constantFrom(...names), { nil: undefined }),
     })
     .map(
-      ({ enabled, r, s, g, trust, off, assumes }): PlainDomain => ({
+      ({ enabled, r, s, g, trust, states, assumes }): PlainDomain => ({
         name,
         enabled,
         roles: { r, s },
         groups: { g },
         ...(trust !== undefined && { trusts: { t: trust } }),
-        servicesOff: off,
+        services: services.filter((_, index) => states[index] === 'on'),
+        servicesOff: services.filter((_, index) => states[index] === 'off'),
         rules: [
           ['ALLOW', 'r', 'read', 'm'],
           ['ALLOW', 's', 'write', 'm*'],
@@ -53,6 +55,12 @@ const domain = (name: string) =>
       }),
     );
 const world = fc.tuple(...names.map(domain));
+
+/** A domain as it is afterwards, where a service that is gone holds nothing, as one that was not there and is disabled. */
+function leftOf(fresh: PlainDomain, old: PlainDomain): PlainDomain {
+  const was = [...(old.services ?? []), ...(old.servicesOff ?? [])];
+  return { ...fresh, servicesOff: was.filter((name) => fresh.services?.includes(name) !== true) };
+}
 
 async function openWorld(t: ExecutionContext) {
   const folder = temporaryFolder(t);
@@ -81,7 +89,10 @@ test('the impact is that of the whole store, over random worlds and documents fo
       const plan = await planDocuments(store, documents(changed), now);
       const before = plainSnapshot(old, now);
       const after = plainSnapshot(
-        old.map((one) => changed.find(({ name }) => name === one.name) ?? one),
+        old.map((one) => {
+          const fresh = changed.find(({ name }) => name === one.name);
+          return fresh === undefined ? one : leftOf(fresh, one);
+        }),
         now,
       );
       const whole = impactOf(before, after, now);
@@ -117,13 +128,14 @@ test('what the documents have nothing to do with is not read', async (t) => {
   const { store, documents, save } = await openWorld(t);
   const role = (...list: string[]) => ({ r: list.map((name) => ({ name, disabled: false })) });
   const far = Array.from({ length: 50 }, (_, index) => ({ name: `far${index}`, roles: role('media.player', 'x.y') }));
-  const media = { name: 'media', groups: { team: ['user.u'] }, servicesOff: ['off'] };
+  const media = { name: 'media', groups: { team: ['user.u'] }, services: ['on'], servicesOff: ['off'] };
   await save([
     ...far,
     media,
     { name: 'user-of-team', roles: role('media:group.team') },
     { name: 'trusts-user', trusts: { t: 'user-of-team' } },
     { name: 'lists-off', roles: role('media.off') },
+    { name: 'lists-on', roles: role('media.on') },
     { name: 'needed', groups: { g: [] } },
   ]);
   const planned = async (...domains: PlainDomain[]) => {
@@ -132,8 +144,13 @@ test('what the documents have nothing to do with is not read', async (t) => {
     return [...read].filter((name) => name !== 'user').sort();
   };
   t.deepEqual(await planned({ ...media, groups: { team: [] } }), ['media', 'trusts-user', 'user-of-team']);
-  t.deepEqual(await planned({ ...media, servicesOff: [] }), ['lists-off', 'media', 'trusts-user', 'user-of-team']);
+  const always = ['media', 'trusts-user', 'user-of-team'];
+  const enabled = { ...media, services: ['on', 'off'], servicesOff: [] };
+  t.deepEqual(await planned(enabled), ['lists-off', ...always]);
+  t.deepEqual(await planned({ ...media, servicesOff: [] }), always, 'it held nothing');
+  t.deepEqual(await planned({ ...media, services: [] }), ['lists-on', ...always], 'it holds nothing any more');
+  t.deepEqual(await planned({ ...media, services: ['on', 'new'] }), always);
   t.deepEqual(await planned({ name: 'fresh', roles: role('needed:group.g', 'far1.a') }), ['fresh', 'needed']);
-  t.is((await planned({ ...media, enabled: false })).length, 50 + 4);
+  t.is((await planned({ ...media, enabled: false })).length, 50 + 5);
   t.is((await store.domain(parseDomainName('far1')))?.policyVersion, 1);
 });

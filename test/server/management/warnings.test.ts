@@ -39,6 +39,23 @@ async function openWorld(t: ExecutionContext) {
   return { store, apply };
 }
 
+test('an assertion for `assume_role` with a pattern where only a name counts is warned of', (t) => {
+  const assuming = (rule: string) =>
+    warned(t, {
+      d: `domain: d\nroles: { reader: { members: [user.ann] }, editor: { members: [user.eve] } }\npolicies:\n  p:\n    - { ${rule} }\n`,
+    });
+  const text = 'lets nobody assume a role: `assume_role` takes the name of a role';
+  t.deepEqual(assuming('action: assume_role, resource: "far:role.x", role: "read*"'), [
+    `d.yaml:5:60: policies.p[0].role: ${text}, not a pattern`,
+  ]);
+  t.deepEqual(assuming('action: ASSUME_ROLE, resource: "role.*", role: reader'), [
+    `d.yaml:5:40: policies.p[0].resource: ${text} of its own domain, not a pattern`,
+  ]);
+  t.deepEqual(assuming('action: assume_role, resource: role.editor, role: reader'), []);
+  t.deepEqual(assuming('action: assume_role, resource: "far:role.*", role: reader'), []);
+  t.deepEqual(assuming('effect: deny, action: assume_role, resource: "role.*", role: "*"'), []);
+});
+
 const expiring = (list: string) =>
   `domain: d\n${list}:\n  r: { members: [{ name: user.jane, expires: 2026-01-02T00:00:00Z }] }\n`;
 const expired = '`user.jane` expired on 2026-01-02T00:00:00.000Z: give a later time, or remove the member';

@@ -68,6 +68,7 @@ function snapshotOf(...domains: DomainSnapshot[]): Snapshot {
     members: new Map([...byName.keys()].map((name) => [name, members])),
     bundleDomains: new Map(),
     disabledDomains: new Set(),
+    isPart: false,
     outdatedDomains: new Set(),
     signingKeys: [],
   };

@@ -6,6 +6,7 @@ import { applyDocuments } from '../../management/apply-documents.ts';
 import { readDocumentFolder } from '../../management/documents/read-folder.ts';
 import type { ChangeContext } from '../../model/records.ts';
 import type { Store } from '../../model/store.ts';
+import { isUser } from '../../snapshot/snapshot.ts';
 import { serverName, serverPrincipal } from '../../x509/own-identity.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -15,9 +16,8 @@ export const usualAdministrator = 'sys.auth.operator';
 /** A user, or a service of `sys.auth`: the services of other domains do not exist yet. Throws `UsageError`, `InvalidNameError`. */
 export function parseAdministrator(text: string, field = '--operator'): PrincipalName {
   const name = parsePrincipalName(text, field);
-  const isUser = /^user\.[^.]+$/.test(name);
   const isOwnService = splitPrincipal(name)?.domain === serverName.domain && name !== serverPrincipal;
-  if (isUser || isOwnService) return name;
+  if (isUser(name) || isOwnService) return name;
   throw new UsageError(
     `${field} must be a user (\`user.jane\`) or a service of \`sys.auth\` beside the server itself, got \`${name}\``,
   );

@@ -30,7 +30,12 @@ export function assertionWarnings({ source, content }: DomainDocument): readonly
         return { assertion, place: placeOf(policy, index) };
       }),
     );
-  return [...repeated(source, placed), ...unasked(source, placed), ...shadowed(source, placed)];
+  return [
+    ...repeated(source, placed),
+    ...unasked(source, placed),
+    ...assumedByPattern(content, source, placed),
+    ...shadowed(source, placed),
+  ];
 }
 
 function repeated(source: YamlSource, placed: readonly PlacedAssertion[]): DocumentProblem[] {
@@ -55,6 +60,24 @@ function unasked(source: YamlSource, placed: readonly PlacedAssertion[]): Docume
     const asked = objects.map((object) => `\`${object}\``).join(', ');
     const message = `the server asks for \`${action}\` only on ${asked} and names below, such as \`${objects[0]}.x\``;
     return [source.problem([...place, 'resource'], `${message}${didYouMean(kind, objects)}`)];
+  });
+}
+
+/** Assertions for `assume_role` with a pattern where only a name counts: of the role whose holders may, and of a role of the own domain. */
+function assumedByPattern(
+  { name: domain }: DomainDocument['content'],
+  source: YamlSource,
+  placed: readonly PlacedAssertion[],
+): DocumentProblem[] {
+  const isPattern = (text: string) => /[*?]/.test(text);
+  return placed.flatMap(({ assertion, place }) => {
+    const { effect, action, role, resource } = assertion;
+    if (effect === 'DENY' || foldAscii(action) !== 'assume_role') return [];
+    const text = 'lets nobody assume a role: `assume_role` takes';
+    if (isPattern(role)) return [source.problem([...place, 'role'], `${text} the name of a role, not a pattern`)];
+    if (!isPattern(resource) || !resource.startsWith(`${domain}:`)) return [];
+    const message = `${text} the name of a role of its own domain, not a pattern`;
+    return [source.problem([...place, 'resource'], message)];
   });
 }
 

@@ -39,8 +39,13 @@ export function neededDomains(contents: readonly DomainContent[]): ReadonlySet<D
 
 /** The domains of services that are members of roles and groups. */
 export function memberDomains(contents: readonly DomainContent[]): ReadonlySet<DomainName> {
+  return new Set(memberServices(contents).map(({ domain }) => domain));
+}
+
+/** The services that roles and groups name, once for each time. */
+export function memberServices(contents: readonly DomainContent[]): NonNullable<ReturnType<typeof serviceOf>>[] {
   const members = contents.flatMap(({ roles, groups }) => [...roles, ...groups].flatMap((list) => list.members));
-  return new Set(members.flatMap(({ name }) => serviceOf(name)?.domain ?? []));
+  return members.flatMap(({ name }) => serviceOf(name) ?? []);
 }
 
 function groupDomain(member: string): DomainName | undefined {
