@@ -30,6 +30,8 @@ export interface AssertionInput {
 /** A named list of assertions. */
 export interface PolicyInput {
   name: string;
+  /** `false`: a version that is kept and decides nothing. */
+  active?: boolean;
   assertions: readonly AssertionInput[];
 }
 

@@ -49,7 +49,7 @@ export interface CompileOptions {
 }
 
 /** A policy of which some assertions may be packed. */
-interface CompilablePolicy extends Pick<PolicyInput, 'name'> {
+interface CompilablePolicy extends Pick<PolicyInput, 'name' | 'active'> {
   readonly assertions: PackedList<AssertionInput>;
 }
 
@@ -117,7 +117,7 @@ function* prepareAll(
   if (!Array.isArray(policies)) throw malformed('policies must be an array');
   for (const policy of policies) {
     checkShape(policy);
-    assertionCount += yield* addPolicy(table, policy, problems);
+    if (policy.active !== false) assertionCount += yield* addPolicy(table, policy, problems);
     yield;
   }
   // Those that are packed share what was prepared with those that were ready before.

@@ -64,6 +64,16 @@ const cases: readonly Case[] = [
     expect: ['r12', 'r20', 'r21', 'r22', 'r23', 'r24', 'r25', 'r26'],
   },
   {
+    note: 'a group of a disabled domain, which has no members',
+    domains: {
+      catalog: { roles: { reader: ['media:group.team'], viewer: ['far:group.team'] } },
+      media: { enabled: false, groups: { team: ['user.ann'] } },
+      far: { groups: { team: ['user.ann'] } },
+    },
+    principal: 'user.ann',
+    expect: ['viewer'],
+  },
+  {
     note: 'a disabled member',
     domains: { catalog: { roles: { reader: [{ name: 'media.player', disabled: true }] } } },
     expect: [],
