@@ -1,5 +1,6 @@
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import { openStore } from '@signet/server/store/open';
+import { spendJoinToken } from './spend-join-token.ts';
 
 /* A process that works on a store beside others: `node instance-worker.ts PLACE`, then orders over its channel. */
 
@@ -19,7 +20,7 @@ export type WorkerOrder =
 async function serve(place: string): Promise<void> {
   const store = await openStore(JSON.parse(place));
   const spend = async (digest: string) => {
-    const outcomes = await Promise.all([1, 2, 3].map(() => store.instances.spendJoinToken(digest, instance, 50)));
+    const outcomes = await Promise.all([1, 2, 3].map(() => spendJoinToken(store, digest, instance, 50)));
     return outcomes.filter((spent) => spent).length;
   };
   const rotate = async (presented: string, serial: string) => {

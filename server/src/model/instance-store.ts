@@ -41,7 +41,7 @@ export interface InstanceDetails {
   /** Absent: no. */
   readonly sshAllowed?: boolean | undefined;
   readonly hostname?: string | undefined;
-  /** The digest of the join token that attested it: one that ended since registers nothing. */
+  /** The digest of the join token that attested it, spent in the same transaction: one that was spent or ended since registers nothing. */
   readonly joinToken?: string | undefined;
   /** When it registers, in seconds since the epoch. */
   readonly at: number;
@@ -103,7 +103,8 @@ export interface InstanceStore {
   statusOf(key: InstanceKey, presented: string): Promise<InstanceStatus | undefined>;
   /**
    * Confirms the certificate and starts a new lineage with it; an older record of the same instance is replaced. Throws as
-   * `CertificateStore.confirm` does, and `ForbiddenError` when the join token has ended.
+   * `CertificateStore.confirm` does, and `ForbiddenError` when the join token cannot be spent: of any number of calls at once with one token,
+   * exactly one registers.
    */
   register(
     key: InstanceKey,
@@ -128,8 +129,8 @@ export interface InstanceStore {
   allowSsh(key: InstanceKey, presented: string, allowed: boolean): Promise<Lineage>;
   /** Keeps a join token by the digest of its text. Throws what the conditions throw. */
   addJoinToken(digest: string, token: JoinToken, conditions?: RecordingConditions): Promise<void>;
-  /** Spends a token for this instance: of any number of calls at once, exactly one is answered true. */
-  spendJoinToken(digest: string, key: InstanceKey, at: number): Promise<boolean>;
+  /** Whether the token would register this instance at that time. */
+  isJoinTokenOpen(digest: string, key: InstanceKey, at: number): Promise<boolean>;
   /** Forgets at most `limit` join tokens, spent or not, that ended before; answers how many. */
   pruneJoinTokens(endedBefore: number, limit: number): Promise<number>;
   /**

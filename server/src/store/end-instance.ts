@@ -51,7 +51,7 @@ export async function removeInstance(
 }
 
 /**
- * Ends every join token of the instance, also one that was spent and whose registration is under way. Answers how many of them could
+ * Ends every join token of the instance, so that a registration that is under way cannot spend it. Answers how many of them could
  * have been spent yet.
  */
 async function endJoinTokens(db: Kysely<Schema>, key: InstanceKey, at: number): Promise<number> {

@@ -1,4 +1,4 @@
-import type { Kysely, Selectable } from 'kysely';
+import type { ExpressionBuilder, Kysely, Selectable } from 'kysely';
 import { ForbiddenError } from '../errors.ts';
 import type { RecordingConditions } from '../model/certificate-store.ts';
 import type {
@@ -72,7 +72,7 @@ export class KyselyInstanceStore implements InstanceStore {
       ssh_allowed: flag(details.sshAllowed === true),
     };
     await this.#recorder.record(conditions, async (db) => {
-      if (details.joinToken !== undefined) await requireJoinToken(db, details.joinToken);
+      if (details.joinToken !== undefined) await spendJoinToken(db, details.joinToken, { key, at: details.at });
       await this.#recorder.confirm(db, serial, fingerprint);
       await this.#statements.register.execute(db, values);
     });
@@ -114,22 +114,10 @@ export class KyselyInstanceStore implements InstanceStore {
     });
   }
 
-  spendJoinToken(digest: string, key: InstanceKey, at: number): Promise<boolean> {
-    return this.#database.change(async (db) => {
-      // One statement decides and changes: of two at once, the second finds nothing that it could change.
-      const query = db
-        .updateTable('join_tokens')
-        .set({ spent_at: at })
-        .where('digest', '=', digest)
-        .where('spent_at', 'is', null)
-        .where('ended_at', 'is', null)
-        .where('expires', '>', at)
-        .where('provider', '=', key.provider)
-        .where('domain', '=', key.domain)
-        .where('service', '=', key.service)
-        .where('instance_id', '=', key.instanceId);
-      const { numUpdatedRows: spent } = await query.executeTakeFirstOrThrow();
-      return spent === 1n;
+  isJoinTokenOpen(digest: string, key: InstanceKey, at: number): Promise<boolean> {
+    return this.#database.read(async (db) => {
+      const open = db.selectFrom('join_tokens').select('digest').where(isOpen(digest, { key, at }));
+      return (await open.executeTakeFirst()) !== undefined;
     });
   }
 
@@ -178,11 +166,28 @@ export class KyselyInstanceStore implements InstanceStore {
   }
 }
 
-/** One that was spent and whose instance was deleted since registers nothing any more. */
-async function requireJoinToken(db: Kysely<Schema>, digest: string): Promise<void> {
-  const token = db.selectFrom('join_tokens').select('digest').where('digest', '=', digest);
-  const counts = await token.where('ended_at', 'is', null).executeTakeFirst();
-  if (counts === undefined) throw new ForbiddenError('the join token ended with its instance');
+/** One statement decides and changes: of two registrations at once, the second finds nothing that it could change. */
+async function spendJoinToken(db: Kysely<Schema>, digest: string, use: JoinTokenUse): Promise<void> {
+  const spending = db.updateTable('join_tokens').set({ spent_at: use.at }).where(isOpen(digest, use));
+  const { numUpdatedRows: spent } = await spending.executeTakeFirstOrThrow();
+  if (spent !== 1n) throw new ForbiddenError('the join token was spent or ended meanwhile: create another one');
+}
+
+interface JoinTokenUse {
+  readonly key: InstanceKey;
+  /** Seconds since the epoch. */
+  readonly at: number;
+}
+
+/** Neither spent nor ended nor expired, and for this instance. */
+function isOpen(digest: string, { key, at }: JoinTokenUse) {
+  const { provider, domain, service, instance_id } = instanceColumns(key);
+  return ({ and, eb }: ExpressionBuilder<Schema, 'join_tokens'>) =>
+    and([
+      and({ digest, provider, domain, service, instance_id }),
+      and({ spent_at: null, ended_at: null }),
+      eb('expires', '>', at),
+    ]);
 }
 
 /** How a serial number stands to a row. */

@@ -37,13 +37,19 @@ export class SharedIntents {
 
   #begin(): Batch {
     const rows: NewCertificate[] = [];
-    return { rows, written: this.#insert(rows) };
+    // A transaction that cannot begin never comes to the statement: who asks after it failed must not be given its error.
+    return { rows, written: this.#insert(rows).finally(() => this.#close(rows)) };
+  }
+
+  /** No more rows join the batch. */
+  #close(rows: readonly NewCertificate[]): void {
+    if (this.#open?.rows === rows) this.#open = undefined;
   }
 
   // The certificates do not exist yet, and are handed out after they were confirmed: that transaction makes this one durable.
   #insert(rows: readonly NewCertificate[]): Promise<void> {
     return this.#database.change(async (db) => {
-      if (this.#open?.rows === rows) this.#open = undefined;
+      this.#close(rows);
       const { numAffectedRows: inserted } = (await this.#statements[rows.length - 1]?.execute(db, rows)) ?? {};
       if (inserted !== BigInt(rows.length)) throw new ConflictError('a certificate with this serial number exists');
     }, 'deferred');

@@ -493,11 +493,11 @@ export const serverRows: readonly Row[] = [
   }),
   maximum('server/src/instances/attestation/join-token.ts', 'maxTokenLength', async (length) => {
     let asked = 0;
-    const spendJoinToken = async () => {
+    const isJoinTokenOpen = async () => {
       asked += 1;
       return true;
     };
-    const { attest } = joinTokenProvider({ instances: { spendJoinToken }, clock, trimsJoinTokens: false });
+    const { attest } = joinTokenProvider({ instances: { isJoinTokenOpen }, clock, trimsJoinTokens: false });
     await refusal(() =>
       attest({ operation: 'register', attestationData: 'signet-join-'.padEnd(length, 'x') } as never),
     );

@@ -33,8 +33,8 @@ async function issue(store: Store, serial: string) {
 async function live(store: Store): Promise<void> {
   const { certificates, instances } = store;
   await instances.addJoinToken('digest', { ...key, expires: 9, createdBy: holder });
-  await instances.spendJoinToken('digest', key, 1);
-  await instances.register(key, await issue(store, '01'), { clientOnly: false, at: 1 });
+  await instances.isJoinTokenOpen('digest', key, 1);
+  await instances.register(key, await issue(store, '01'), { clientOnly: false, joinToken: 'digest', at: 1 });
   await instances.statusOf(key, '01');
   await instances.statusOf(key, '00');
   await instances.rotate(key, { serial: '01', at: 1 }, await issue(store, '02'));

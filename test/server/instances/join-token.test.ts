@@ -13,15 +13,15 @@ const key = {
 };
 const refusal = { instanceOf: ForbiddenError, message: 'attestationData is not a valid join token for this instance' };
 
-/** A provider whose store spends every token, or none, and what it was asked for. */
-function open(spends: boolean) {
+/** A provider whose store holds every token as open, or none, and what it was asked for. */
+function open(isOpen: boolean) {
   const asked: unknown[] = [];
-  const spendJoinToken = async (...question: readonly unknown[]) => {
+  const isJoinTokenOpen = async (...question: readonly unknown[]) => {
     asked.push(question);
-    return spends;
+    return isOpen;
   };
   const provider = joinTokenProvider({
-    instances: { spendJoinToken },
+    instances: { isJoinTokenOpen },
     clock: { now: () => 5999 },
     trimsJoinTokens: false,
   });
@@ -30,14 +30,14 @@ function open(spends: boolean) {
   return { attest, asked };
 }
 
-test('a join token is spent for the very instance, by its digest', async (t) => {
+test('a join token is asked for by its digest and the very instance, and handed on to be spent', async (t) => {
   const { attest, asked } = open(true);
   const text = 'signet-join-abc';
   t.like(await attest(text), { joinToken: hash('sha256', text, 'base64url') });
   t.deepEqual(asked, [[hash('sha256', text, 'base64url'), key, 5]]);
 });
 
-test('one that the store does not spend is refused', async (t) => {
+test('one that is not open is refused', async (t) => {
   await t.throwsAsync(open(false).attest('signet-join-abc'), refusal);
 });
 
@@ -50,7 +50,7 @@ test('the store is asked for nothing that cannot be a join token', async (t) => 
   t.like(await attest(`signet-join-${'a'.repeat(116)}`), { usage: 'both' });
 });
 
-test('a refresh spends none', async (t) => {
+test('a refresh asks for none', async (t) => {
   const { attest, asked } = open(false);
   t.like(await attest('', 'refresh'), { usage: 'both' });
   t.deepEqual(asked, []);

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
+import { spendJoinToken } from '#support/spend-join-token';
 import { takeBack } from '#support/store-before';
 import { temporaryFolder } from '#support/temp';
 
@@ -38,6 +39,6 @@ test('a store of before goes on: lineage and join tokens count, SSH has to be al
   t.like(await again.certificates.find('02'), { state: 'issued', vouchedKey: undefined });
   t.is(await again.instances.rotate(key, { serial: '01', at: 3 }, given('03')), 'moved', 'a lost answer of before');
   t.like(await again.instances.find(key), { previousUsed: true, sshAllowed: true });
-  t.true(await again.instances.spendJoinToken('digest', key, 4));
+  t.true(await spendJoinToken(again, 'digest', key, 4));
   t.is(await again.instances.spendAttestationToken('jti', key, 900), 'first');
 });

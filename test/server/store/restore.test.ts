@@ -15,6 +15,7 @@ import { publishNextCrl } from '#support/crl-store';
 import { domainContent } from '#support/domains';
 import { revoke } from '#support/revoke';
 import { saveDomain } from '#support/save-domain';
+import { spendJoinToken } from '#support/spend-join-token';
 import { changesAfter, contentsOf } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
 
@@ -100,7 +101,7 @@ async function dayAfterBackup(t: ExecutionContext) {
   await store.change(by.context, (change) => change.addSigningKey(signingKey('k3')));
   await store.change(by.context, (change) => change.markKeyCompromised('k1', 77));
   t.true(await store.change(by.context, (change) => change.activateSigningKey('k4', 99)));
-  await store.instances.spendJoinToken('t1', instance('t1'), at);
+  await spendJoinToken(store, 't1', instance('t1'), at);
   await store.instances.addJoinToken('t3', { ...instance('t3'), expires: at + 9999, createdBy: operator });
   await publishNextCrl(store.certificates, 'ca');
   return { folder, file, backup, store, digest };
@@ -112,7 +113,7 @@ test('domains go back; certificates, revocations, instances, tokens, keys and th
   await store.close();
   const restored = await restoreStore(file, backup, by);
   const replaced = `${file}.replaced-2`;
-  const kept = { certificates: 2, revocations: 2, instances: 1, signingKeys: 1, auditRecords: 7, lost: [] };
+  const kept = { certificates: 3, revocations: 2, instances: 2, signingKeys: 1, auditRecords: 7, lost: [] };
   t.deepEqual(restored, { digest, epoch: 2, replaced, kept });
 
   const again = await openSqliteStore(file, { clock });
@@ -155,7 +156,7 @@ test('domains go back; certificates, revocations, instances, tokens, keys and th
     ],
   );
   t.is(await again.instances.spendAttestationToken('j1', instance('a1'), at), 'foreign', 'a token that counted since');
-  const spent = (id: string) => again.instances.spendJoinToken(id, instance(id), at);
+  const spent = (id: string) => spendJoinToken(again, id, instance(id), at);
   t.deepEqual([await spent('t1'), await spent('t2'), await spent('t3')], [false, true, true]);
   t.is((await again.certificates.lastCrl('ca'))?.der, undefined, 'a list of before may lack what was revoked since');
   t.true((await publishNextCrl(again.certificates, 'ca')) > 2);
@@ -302,7 +303,7 @@ test('names that the backup does not know end with what was given to them, and t
     ended.map(({ name }) => name),
     ['films', 'films.api', 'media.late'],
   );
-  t.false(await again.instances.spendJoinToken('late', ofLate, at));
+  t.false(await spendJoinToken(again, 'late', ofLate, at));
   t.deepEqual((await checkStore(file)).faults, []);
 });
 
@@ -345,7 +346,7 @@ for (const [note, spoil, lost] of unreadable) {
     t.is((await again.verifyAudit()).fault, undefined);
     t.deepEqual(restored.kept?.lost, lost);
     t.is((await again.certificates.revocationsAfter(0, at)).length, lost === undefined ? 0 : 2);
-    const isTokenGood = await again.instances.spendJoinToken('t2', instance('t2'), at);
+    const isTokenGood = await spendJoinToken(again, 't2', instance('t2'), at);
     t.is(isTokenGood, lost !== undefined && !lost.includes('joinTokens'));
     // Nobody knows which epochs there were: time goes on in any case.
     t.is((await again.state()).epoch, lost === undefined ? at + 1 : 2);

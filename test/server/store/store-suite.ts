@@ -18,6 +18,7 @@ import { FakeClock } from '#support/clock';
 import { publishNextCrl } from '#support/crl-store';
 import { domainContent } from '#support/domains';
 import { saveDomain } from '#support/save-domain';
+import { spendJoinToken } from '#support/spend-join-token';
 import { changesAfter, contentsOf } from '#support/store-contents';
 
 /** A store that is new and empty, and a clock that it uses. Closed by the suite. */
@@ -429,13 +430,13 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
     await store.instances.addJoinToken('open', { ...key, expires: end, createdBy: parsePrincipalName('media.admin') });
     const first = await publishNextCrl(store.certificates, 'issuer');
     await store.change(by, (change) => change.newEpoch());
-    t.false(await store.instances.spendJoinToken('open', key, 1));
+    t.false(await spendJoinToken(store, 'open', key, 1));
     const list = await store.certificates.lastCrl('issuer');
     t.deepEqual([list?.number, list?.der], [first + 1_000_000, undefined]);
     const [record] = await store.audit({ limit: 1 });
     t.is(JSON.parse(record?.after ?? '').joinTokensSpent, 1);
     await store.instances.addJoinToken('later', { ...key, expires: end, createdBy: parsePrincipalName('media.admin') });
-    t.true(await store.instances.spendJoinToken('later', key, 1));
+    t.true(await spendJoinToken(store, 'later', key, 1));
   });
 
   check('of servers that begin a new epoch at once, each but one finds it begun', async (t, store) => {

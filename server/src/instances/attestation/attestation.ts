@@ -29,7 +29,7 @@ export interface Attested {
   readonly recorded: boolean;
   /** Whether it may have an SSH host certificate. */
   readonly ssh: boolean;
-  /** The digest of the join token that attested it, so that the token's end is noticed until the instance is recorded. */
+  /** The digest of the join token that attested it, which is spent when the instance is recorded. */
   readonly joinToken?: string | undefined;
   /** Principals that the provider vouches for in an SSH host certificate. */
   readonly sshPrincipals?: readonly string[] | undefined;

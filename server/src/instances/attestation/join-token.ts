@@ -39,11 +39,11 @@ export async function createJoinToken(
 }
 
 /**
- * Attests by a join token, which is spent with it. At a refresh there is nothing to present: the certificate and its lineage speak for
- * the instance.
+ * Attests by a join token. It is spent by the transaction that records the instance, so that a fault before that leaves it as it was. At a refresh
+ * there is nothing to present: the certificate and its lineage speak for the instance.
  */
 export function joinTokenProvider(deps: {
-  readonly instances: Pick<InstanceStore, 'spendJoinToken'>;
+  readonly instances: Pick<InstanceStore, 'isJoinTokenOpen'>;
   readonly clock: Clock;
   /** Whether white space around a token is not part of it: Athenz's own tools write a line feed behind it. */
   readonly trimsJoinTokens: boolean;
@@ -56,8 +56,8 @@ export function joinTokenProvider(deps: {
       const isToken = attestationData.startsWith(prefix) && attestationData.length <= maxTokenLength;
       const key = { provider, domain, service, instanceId };
       const joinToken = digestOf(attestationData);
-      const spent = isToken && (await deps.instances.spendJoinToken(joinToken, key, epochSeconds(deps.clock)));
-      if (!spent) throw new ForbiddenError('attestationData is not a valid join token for this instance');
+      const isOpen = isToken && (await deps.instances.isJoinTokenOpen(joinToken, key, epochSeconds(deps.clock)));
+      if (!isOpen) throw new ForbiddenError('attestationData is not a valid join token for this instance');
       return { ...plainlyAttested, joinToken };
     },
   };

@@ -13,6 +13,10 @@ import { numbersAsNumbers } from './value-types.ts';
 /** While no host answers as the primary it is looked for after each of these pauses, in milliseconds; with full jitter. */
 const firstPauseMs = 100;
 const pauseCeilingMs = 500;
+/** Before the hosts are asked for a request that finds no primary, in milliseconds: those that come meanwhile share the answer. */
+const gatherMs = 20;
+/** A request waits no longer than this for that answer, in milliseconds. */
+const answerWaitMs = 250;
 /** So long no connection more is asked of a database that had none left, in milliseconds. */
 const narrowMs = 10_000;
 /** A machine that is gone is noticed on a connection that nobody uses. */
@@ -47,7 +51,7 @@ interface Pooled {
 
 /**
  * The connections of a process to the primary among the hosts. A host that breaks or takes no changes is left when another one is the
- * primary; while there is none, whoever asks is told at once, and it is looked for in the background.
+ * primary; while there is none, the hosts are asked for each request, all of one moment together, and in the background.
  */
 export class PostgresConnections {
   readonly #settings: PostgresSettings;
@@ -61,6 +65,9 @@ export class PostgresConnections {
   #newest: Lineage | undefined;
   #why: unknown;
   #looking: Promise<void> | undefined;
+  /** The last round of questions that was asked for a request, and the one that has not begun. */
+  #round: Promise<void> | undefined;
+  #nextRound: Promise<void> | undefined;
   #closing = new AbortController();
 
   constructor(settings: PostgresSettings, name = serverName) {
@@ -98,7 +105,7 @@ export class PostgresConnections {
 
   /** A connection to the primary. Throws `StoreUnavailableError`, and what the driver throws. */
   async connect(): Promise<pg.PoolClient> {
-    const { pool } = this.#required();
+    const { pool } = await this.#primary();
     try {
       return await pool.connect();
     } catch (error) {
@@ -112,7 +119,7 @@ export class PostgresConnections {
 
   /** A connection beside the pool, to the primary; it breaks when that one is left. Throws as `connect` does. */
   async single(): Promise<SingleConnection> {
-    const { host, sockets } = this.#required();
+    const { host, sockets } = await this.#primary();
     return await this.#connectTo(host, sockets);
   }
 
@@ -129,6 +136,32 @@ export class PostgresConnections {
     this.#leave();
     for (const socket of this.#askedSockets) socket.destroy();
     await this.#looking;
+  }
+
+  /** Where none is known the hosts are asked first: a primary that is there again must not be refused until the next look in the background. */
+  async #primary(): Promise<Pooled> {
+    if (this.#current === undefined)
+      await Promise.race([this.#askNow(), sleep(answerWaitMs, undefined, { ref: false })]);
+    return this.#required();
+  }
+
+  /** A round of questions that begins after this was called, with at most one under way. Never throws. */
+  #askNow(): Promise<void> {
+    this.#nextRound ??= Promise.all([this.#round, sleep(gatherMs)]).then(() => {
+      this.#nextRound = undefined;
+      this.#round = this.#askOnce();
+      return this.#round;
+    });
+    return this.#nextRound;
+  }
+
+  async #askOnce(): Promise<void> {
+    if (this.#closing.signal.aborted || this.#current !== undefined) return;
+    await newestOf(this.#hosts.map((host) => this.#ask(host))).then(
+      (primary) => this.#use(primary),
+      // The look in the background keeps the reason.
+      () => undefined,
+    );
   }
 
   #required(): Pooled {

@@ -83,8 +83,7 @@ export class SqliteStoreDatabase implements StoreDatabase {
     durability: Durability = 'acknowledged',
   ): Promise<Result> {
     try {
-      const { writer } = await this.#current();
-      if (writer === undefined) throw this.#onlyRead();
+      const writer = (await this.#current()).writer ?? (await this.#openForChanges());
       const { result, hasChanged, at } = await writer.transact(work, durability);
       if (hasChanged) this.#condition = 'writable';
       if (at !== undefined) this.#lastWritten = { wall: at, monotonic: this.#deps.monotonic() };
