@@ -29,6 +29,7 @@ import type { LiveSnapshot } from './snapshot/live-snapshot.ts';
 import { type IssueSshDeps, issueHostCertificate } from './ssh/issue-ssh.ts';
 import { parseSshCsr } from './ssh/ssh-csr.ts';
 import type { Tracing } from './tracing/tracing.ts';
+import { troubleLog } from './trouble-log.ts';
 import { athenzForms } from './x509/athenz-forms.ts';
 import { createCrlPublisher } from './x509/crl-publisher.ts';
 import { startHousekeeping } from './x509/housekeeping.ts';
@@ -68,13 +69,17 @@ interface OpenIdentity {
 /** Opens issuers and revocations. Without a configured issuer nothing is issued; what was revoked is refused all the same. */
 export async function openIdentity(parts: IdentityParts): Promise<OpenIdentity> {
   const { config, store, clock, logger } = parts;
-  const onError = (error: unknown) =>
-    logger.error({ error: String(error) }, 'revocations cannot be read, those known stay in force');
+  const reading = troubleLog(logger, {
+    failing: 'revocations cannot be read, those known stay in force',
+    passed: 'revocations can be read again',
+  });
+  const onError = reading.failed;
   const revocations = await openLiveRevocations({
     certificates: store.certificates,
     clock,
     refreshIntervalMs: config.snapshot.refreshIntervalMs,
     onError,
+    onRead: reading.passed,
     onMissing: (serials) => logMissing(serials, logger),
     onLook: (listener) => parts.live?.onLook(listener),
   });

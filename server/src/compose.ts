@@ -32,6 +32,7 @@ import { type StoreWatch, watchStore } from './store-watch.ts';
 import { watchTlsFiles } from './tls-files.ts';
 import { openTracing } from './tracing/open-tracing.ts';
 import type { Tracing } from './tracing/tracing.ts';
+import { troubleLog } from './trouble-log.ts';
 import { withoutDnsNames } from './x509/naming.ts';
 
 type ManagementDeps = NonNullable<HttpServerDeps['management']>;
@@ -219,13 +220,23 @@ async function openSnapshot(
   privateKeys: PrivateKeys,
   { logger, clock, observer }: Watching,
 ): Promise<LiveSnapshot> {
+  const reading = troubleLog(logger, {
+    failing: 'store cannot be read, answering from the snapshot',
+    passed: 'store can be read again',
+  });
   const onKeyError = (error: unknown) => logger.error({ error: String(error) }, 'sealed signing keys cannot be read');
   const live = await openLiveSnapshot({
     store: withPrivateKeys(store, privateKeys, onKeyError),
     clock,
     refreshIntervalMs: config.snapshot.refreshIntervalMs,
-    onRefresh: observer?.snapshotRefreshed,
-    onError: (error) => logger.error({ error: String(error) }, 'store cannot be read, answering from the snapshot'),
+    onRefresh: (seconds, isDone) => {
+      observer?.snapshotRefreshed(seconds, isDone);
+      if (isDone) reading.passed();
+    },
+    onError: (error, isLook) => {
+      if (isLook) reading.failed(error);
+      else logger.error({ error: String(error) }, 'a change cannot be used, what was known before stays in force');
+    },
     ...(config.store.onDivergence === 'new-epoch' && { whileDiverged: endDivergence({ store, logger }) }),
   });
   live.onOtherHistory((history) => logHistory(history, logger));
@@ -245,7 +256,7 @@ function openKeys(
   snapshot: () => Snapshot,
   { logger, clock, observer, tracing }: Watching & { readonly tracing: Tracing | undefined },
 ): SigningKeys {
-  return createSigningKeys({
+  const keys = createSigningKeys({
     records: () => snapshot().signingKeys,
     privateKeys,
     clock,
@@ -258,6 +269,9 @@ function openKeys(
       else logger.error({ kids }, 'private key of an active signing key is not here: nothing is signed in its place');
     },
   });
+  // Read now: at the first token their folder may be out of reach.
+  keys.current();
+  return keys;
 }
 
 /** Without a configured region there is no cloud to ask, and nothing of its SDK is loaded. */

@@ -15,6 +15,7 @@ const rooms = [
   'short-text.ts',
   'ybase64.ts',
   'logger.ts',
+  'trouble-log.ts',
   'ip-address.ts',
   'registered-key.ts',
   'steps',

@@ -62,8 +62,8 @@ interface LiveSnapshotDeps {
   readonly store: SnapshotSource;
   readonly clock: Clock;
   readonly refreshIntervalMs: number;
-  /** Told of every failure to refresh, and of every domain that cannot be used. */
-  readonly onError?: (error: unknown) => void;
+  /** Told of every look at the store that fails (`isLook`), of every domain that cannot be used, and of listeners that throw. */
+  readonly onError?: (error: unknown, isLook: boolean) => void;
   /** Told how long each look at the store took, and whether the snapshot is up to date then. */
   readonly onRefresh?: ((seconds: number, isDone: boolean) => void) | undefined;
   /** Called after each look at the store for as long as a divergence lasts; the next look waits for it. */
@@ -73,7 +73,7 @@ interface LiveSnapshotDeps {
 /** Loads the first snapshot, and then looks at the store every `refreshIntervalMs`. Throws when the store cannot be read at all. */
 export async function openLiveSnapshot(deps: LiveSnapshotDeps): Promise<LiveSnapshot> {
   const { snapshot, problems } = await loadSnapshot(deps.store);
-  for (const problem of problems) deps.onError?.(problem.error);
+  for (const problem of problems) deps.onError?.(problem.error, false);
   return new PollingSnapshot(deps, snapshot);
 }
 
@@ -218,7 +218,7 @@ class PollingSnapshot implements LiveSnapshot {
     } catch (error) {
       this.#storeError = error instanceof Error ? error.message : 'the store cannot be read';
       this.#deps.onRefresh?.((performance.now() - started) / 1000, false);
-      this.#deps.onError?.(error);
+      this.#deps.onError?.(error, true);
       throw error;
     }
   }
@@ -234,7 +234,7 @@ class PollingSnapshot implements LiveSnapshot {
     this.#current = snapshot;
     // Made of another history it is no longer ahead of this one.
     if (gap !== undefined) this.#ahead = undefined;
-    for (const problem of problems) onError?.(problem.error);
+    for (const problem of problems) onError?.(problem.error, false);
     return newer;
   }
 
@@ -256,7 +256,7 @@ class PollingSnapshot implements LiveSnapshot {
     try {
       listener();
     } catch (error) {
-      this.#deps.onError?.(error);
+      this.#deps.onError?.(error, false);
     }
   }
 

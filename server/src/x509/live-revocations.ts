@@ -31,6 +31,8 @@ interface LiveRevocationsDeps {
   readonly clock: Clock;
   readonly refreshIntervalMs: number;
   readonly onError: (error: unknown) => void;
+  /** Told of each read that succeeds. */
+  readonly onRead?: () => void;
   /** Told of the certificates that are revoked here, and not in another history of the store. */
   readonly onMissing?: (serials: readonly string[]) => void;
   /** Has the listener told of what each look at the store finds, before anything is read for it; absent: nobody looks. */
@@ -152,6 +154,7 @@ class RevocationReader {
     const rows = await this.#deps.certificates.revocationsAfter(after, now);
     this.#readAt = now;
     this.#remembered.remember(rows, now);
+    this.#deps.onRead?.();
     return rows;
   }
 }

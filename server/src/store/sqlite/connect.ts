@@ -96,6 +96,15 @@ export function hasRoom(file: string): boolean {
   } catch {
     return false;
   } finally {
-    rmSync(probe, { force: true });
+    removeIfPossible(probe);
+  }
+}
+
+/** A folder that lets nobody in any more must not turn the answer into an error. */
+function removeIfPossible(file: string): void {
+  try {
+    rmSync(file, { force: true });
+  } catch {
+    // The next probe of this process takes its place.
   }
 }

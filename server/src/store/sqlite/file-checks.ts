@@ -31,9 +31,24 @@ export function createStoreFile(file: string): void {
   }
 }
 
+/** Undefined where none can be seen, whatever the system says of it: `whyUnseen` has its code. Never throws: event handlers ask, too. */
 export function fileIdentity(file: string): FileIdentity | undefined {
-  const stats = lstatSync(file, { throwIfNoEntry: false });
-  return stats === undefined ? undefined : { device: stats.dev, inode: stats.ino };
+  try {
+    const { dev, ino } = lstatSync(file);
+    return { device: dev, inode: ino };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Why no file can be seen at a path: the code of the system (`ENOENT`, `EACCES`, ...); undefined when there is one. */
+export function whyUnseen(file: string): string | undefined {
+  try {
+    lstatSync(file);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  }
 }
 
 /** What is there, if it is the owner's alone. Throws `StoreRefusedError` for everything else. */

@@ -15,7 +15,7 @@ import { checkStoreFile, createStoreFile } from './file-checks.ts';
 import { nothing, readPosition, requireInStep } from './in-step.ts';
 import { appliedSteps, checkSchema, knownSchemas } from './known-schema.ts';
 import { LockRetry } from './lock.ts';
-import { isCorrupt, isNoDatabase, isReadonly, translateError } from './sqlite-errors.ts';
+import { isCorrupt, isNoDatabase, isReadonly, isSystemError, translateError } from './sqlite-errors.ts';
 import { SqliteStoreDatabase } from './store-connections.ts';
 import { createWitness, readWitness } from './witness.ts';
 
@@ -83,16 +83,12 @@ export function refusalOf(file: string, error: unknown): unknown {
   if (isCorrupt(error)) {
     return new StoreRefusedError('corrupt', `store \`${file}\` is corrupt`, { cause: error });
   }
-  if (isFileError(error)) {
+  if (isSystemError(error)) {
     if (error.code === 'ENOENT')
       return new StoreRefusedError('missing', `the folder of store \`${file}\` does not exist`);
     return new StoreUnavailableError(`store \`${file}\` cannot be opened (${error.code})`, { cause: error });
   }
   return translateError(error);
-}
-
-function isFileError(error: unknown): error is Error & { readonly code: string } {
-  return error instanceof Error && 'syscall' in error && 'code' in error && typeof error.code === 'string';
 }
 
 /** What the check of a file keeps of it in memory. */

@@ -38,9 +38,15 @@ const obstacles: readonly (readonly [code: RegExp, message: string])[] = [
   [/^SQLITE_IOERR/, 'the disk of the store fails or is full'],
 ];
 
-/** An error of SQLite in the words of the server; others stay as they are. The code of SQLite goes to the log only. */
+/** An error of SQLite, or of the system while files of the store were used, in the words of the server; others stay as they are. */
 export function translateError(error: unknown): unknown {
+  if (isSystemError(error)) {
+    const { code, path } = error;
+    const detail = { code, ...(path !== undefined && { file: path }) };
+    return new StoreUnavailableError(`the files of the store cannot be used (${code})`, { cause: error, detail });
+  }
   if (!(error instanceof SqliteError)) return error;
+  // The code of SQLite goes to the log only.
   const { code } = error;
   const options = { cause: error, detail: { sqlite: code } };
   // A trigger is nothing of ours: whoever set it up stands in the way.
@@ -48,6 +54,11 @@ export function translateError(error: unknown): unknown {
     return new ConflictError('the change does not fit what is stored', options);
   const message = obstacles.find(([pattern]) => pattern.test(code))?.[1];
   return new StoreUnavailableError(message ?? 'the store cannot be read or written', options);
+}
+
+/** An error of the system, as of a file that cannot be opened. */
+export function isSystemError(error: unknown): error is Error & { readonly code: string; readonly path?: string } {
+  return error instanceof Error && 'syscall' in error && 'code' in error && typeof error.code === 'string';
 }
 
 const unwritable =

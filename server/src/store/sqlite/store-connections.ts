@@ -7,7 +7,7 @@ import { clockToleranceMs, type Moment, type NewestRecord, type StoreCondition }
 import type { Schema } from '../database-schema.ts';
 import type { Durability, StoreDatabase } from '../store-database.ts';
 import { hasRoom, mayWrite, openDatabase, openForReading } from './connect.ts';
-import { checkStoreFile, type FileIdentity, fileIdentity } from './file-checks.ts';
+import { checkStoreFile, type FileIdentity, fileIdentity, whyUnseen } from './file-checks.ts';
 import { requireInStep } from './in-step.ts';
 import { checkSchema, type KnownSchemas } from './known-schema.ts';
 import { StoreReadings } from './readings.ts';
@@ -190,7 +190,7 @@ export class SqliteStoreDatabase implements StoreDatabase {
   async #current(): Promise<Connections> {
     if (this.#closed) throw new StoreUnavailableError('the store is closed');
     const identity = fileIdentity(this.#deps.file);
-    if (identity === undefined) throw new StoreUnavailableError('the file of the store is gone');
+    if (identity === undefined) throw unseen(this.#deps.file);
     const known = this.#connections;
     if (known !== undefined && isSame(known.identity, identity) && this.#isLogInPlace(known.log)) return known;
     return await this.#reopen();
@@ -276,6 +276,14 @@ export class SqliteStoreDatabase implements StoreDatabase {
 
 function isSame(one: FileIdentity | undefined, other: FileIdentity | undefined): boolean {
   return one?.inode === other?.inode && one?.device === other?.device;
+}
+
+/** INVARIANT: the connections stay: a folder that lets this user in again leads to the same file, and to a log that nothing else holds. */
+function unseen(file: string): StoreUnavailableError {
+  const code = whyUnseen(file) ?? 'ENOENT';
+  const message =
+    code === 'ENOENT' ? 'the file of the store is gone' : `the file of the store cannot be reached (${code})`;
+  return new StoreUnavailableError(message, { detail: { file, code } });
 }
 
 function isAlive(pid: number): boolean {
