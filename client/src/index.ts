@@ -1,3 +1,4 @@
+export { parseHttpDate } from '@signet/policy-engine/clock';
 export { secureServerOptions } from '@signet/policy-engine/http';
 export {
   type Access,
@@ -20,7 +21,6 @@ export type {
 } from './certificates.ts';
 export { type ClientIdentity, type ClientOptions, createClient, type SignetClient } from './client.ts';
 export { type ServerAnswer, SignetClientError, type SignetClientErrorCode } from './errors.ts';
-export { parseHttpDate } from './http/http-date.ts';
 export { checkIdentity, type IdentitySource } from './http/identity.ts';
 export {
   type IdentityAgent,

@@ -1,14 +1,16 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import type { ServerConfig } from './config/config.ts';
 import { metricsListenerOf } from './config/metrics-listener.ts';
+import type { CallerClocks } from './http/caller-clocks.ts';
 import type { startMetricsServer } from './http/metrics-server.ts';
 import { signingOrder } from './keys/key-life.ts';
 import type { Logger } from './logger.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { Store } from './model/store.ts';
 import { type AroundStore, observedStore } from './observed-store.ts';
-import type { Observer, ServerState } from './observer.ts';
+import type { Observer, ServerState, UnreadyReason } from './observer.ts';
 import type { LiveSnapshot } from './snapshot/live-snapshot.ts';
+import type { StoreWatch } from './store-watch.ts';
 import type { Tracing } from './tracing/tracing.ts';
 import type { CrlPublisher } from './x509/crl-publisher.ts';
 import type { Issuers } from './x509/issuers.ts';
@@ -63,7 +65,9 @@ export function watchedStore(store: Store, observer: Observer | undefined, traci
 
 /** The parts of a server that its gauges look at. */
 interface StateParts {
-  readonly store: Pick<Store, 'condition' | 'connections'>;
+  readonly store: Pick<Store, 'condition' | 'connections' | 'aheadOfDatabase'>;
+  readonly storeWatch: Pick<StoreWatch, 'clock'>;
+  readonly callerClocks: Pick<CallerClocks, 'disagree'>;
   readonly live: Pick<LiveSnapshot, 'current' | 'status'>;
   readonly clock: Clock;
   /** Absent: no certificates are issued. */
@@ -73,16 +77,27 @@ interface StateParts {
         readonly crls: Pick<CrlPublisher, 'expiry'>;
       }
     | undefined;
-  readonly http: { readonly certificateExpiry: () => number };
+  readonly http: {
+    readonly certificateExpiry: () => number;
+    readonly readiness: () => UnreadyReason | 'ready';
+  };
 }
 
 /** What the gauges show. Asks neither the store nor a file. */
-export function stateOfServer({ store, live, clock, ...parts }: StateParts): ServerState {
+export function stateOfServer({ store, live, clock, storeWatch, callerClocks, ...parts }: StateParts): ServerState {
   const now = clock.now();
   const { counter, refreshedAt, isStoreReadable, divergence } = live.status();
   const snapshot = live.current();
+  const reason = parts.http.readiness();
+  const { witness } = storeWatch.clock();
   return {
     now,
+    unready: reason === 'ready' ? undefined : reason,
+    clockDoubtedBy: [
+      ...(witness === undefined ? [] : [witness]),
+      ...(callerClocks.disagree() ? ['callers' as const] : []),
+    ],
+    aheadOfDatabaseMs: store.aheadOfDatabase(),
     snapshot: { counter, refreshedAt, domains: snapshot.domains.size },
     store: {
       isUp: isStoreReadable,

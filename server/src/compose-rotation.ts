@@ -44,6 +44,6 @@ export function openScheduledRotation(config: ServerConfig, parts: RotationParts
       logger.error({ purpose, error: String(error) }, 'a signing key cannot be rotated by schedule, tried again later'),
   });
   // What a clock in doubt takes for due may not be.
-  live.onLook(() => storeWatch.clock() === 'fit' && rotation.look());
+  live.onLook(() => storeWatch.clock().state === 'fit' && rotation.look());
   return rotation;
 }

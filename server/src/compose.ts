@@ -3,12 +3,14 @@ import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
 import type { DecideAgainDeps } from './access/recording-conditions.ts';
 import { reportOverruns } from './access/report-overruns.ts';
+import { logCallers, logClock } from './clock-log.ts';
 import { CredentialsCache } from './cloud/credentials-cache.ts';
 import { namingRulesOf, openIdentity } from './compose-identity.ts';
 import { openMetrics, type TellMetrics, watchedStore } from './compose-metrics.ts';
 import { openScheduledRotation } from './compose-rotation.ts';
 import type { ServerConfig } from './config/config.ts';
 import { privateKeysOf } from './config/private-keys.ts';
+import { watchCallerClocks } from './http/caller-clocks.ts';
 import { type HttpServerDeps, startHttpServer } from './http/server.ts';
 import { type PrivateKeys, withPrivateKeys } from './keys/private-keys.ts';
 import { signingKeyStore } from './keys/signing-key-store.ts';
@@ -28,7 +30,7 @@ import { openSshAuthorities } from './ssh/open-authorities.ts';
 import { watchForStandstill } from './stood-still.ts';
 import { openStore } from './store/open.ts';
 import { endDivergence, logHistory } from './store-history.ts';
-import { type StoreWatch, watchStore } from './store-watch.ts';
+import { type ClockJudgement, type StoreWatch, watchStore } from './store-watch.ts';
 import { watchTlsFiles } from './tls-files.ts';
 import { openTracing } from './tracing/open-tracing.ts';
 import type { Tracing } from './tracing/tracing.ts';
@@ -98,17 +100,12 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const changed = () => Promise.all([refresh(), peers.refresh()]);
   const management = await managementDeps(config, { store, clock, live, dryRuns, changed });
   const refused = cleanup.adopt(openRefusedCredentials(store, logger), (counts) => counts.close());
+  const callerClocks = cleanup.use(watchCallerClocks({ clock, onChange: (time) => logCallers(time, logger) }));
   const http = await startHttpServer({
     management: config.management.enabled ? management : undefined,
-    config,
-    clock,
-    logger,
-    observer,
-    tracing,
-    keys,
+    ...{ config, clock, logger, observer, tracing, keys, storeWatch, callerClocks },
     snapshot: () => live.current(),
     snapshotStatus: () => live.status(),
-    storeWatch,
     newTokenId: () => randomUUID(),
     isRevoked: identity.isRevoked,
     catchUp: cleanup.use(watchForStandstill({ ...deps, ...config.snapshot, clock, refresh })).catchUp,
@@ -122,7 +119,10 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   cleanup.defer(() => http.close());
   const watch = watchTlsFiles({ files: tlsFilesOf(config), reload: () => http.reloadTls(), logger });
   cleanup.defer(() => watch.close());
-  const metricsUrl = await metrics?.giveOut({ store, live, clock, identity: identity.routes, http });
+  const metricsUrl = await metrics?.giveOut({
+    ...{ store, live, clock, storeWatch, callerClocks, http },
+    identity: identity.routes,
+  });
   const running = cleanup.move();
   started.isSo = true;
   return {
@@ -193,7 +193,8 @@ function openStoreWatch(config: ServerConfig, store: Store, deps: ServerDeps): P
     if (condition === 'writable') logger.info('store can be written again');
     else logger.error('store cannot be written (full or read-only disk): changes are refused, reads go on');
   };
-  return watchStore({ store, clock, monotonic, refreshIntervalMs, onCondition });
+  const onClock = (judgement: ClockJudgement) => logClock(judgement, logger);
+  return watchStore({ store, clock, monotonic, refreshIntervalMs, onCondition, onClock });
 }
 
 /** The first signing keys are made where there are none. */

@@ -10,6 +10,14 @@ const flushMs = 200;
 /** What waits while nothing can be written, as on a full disk, in bytes; lines beyond it are counted and lost. */
 const waitingBytes = 1_000_000;
 
+/** Of all loggers of this process. */
+let lostInAll = 0;
+
+/** How many lines this process could not write. */
+export function lostLines(): number {
+  return lostInAll;
+}
+
 /**
  * One JSON line an event on standard error, so that standard output stays for what a command answers. A write for every
  * request would cost a tenth of a token, so lines are gathered for a moment; what is left is written when the process ends.
@@ -93,6 +101,7 @@ function standardErrorLogger(options: LoggerOptions): Logger {
   stream.on('drop', (line) => {
     waiting -= line.length;
     lost += 1;
+    lostInAll += 1;
   });
   stream.on('write', (bytes) => {
     waiting -= bytes;

@@ -46,9 +46,25 @@ export interface Observer {
   storeUsed(operation: StoreOperation, seconds: number): void;
 }
 
+/** Why `GET /readyz` is 503. */
+export const unreadyReasons = ['stopping', 'no-signing-key', 'certificate-expired', 'clock'] as const;
+
+export type UnreadyReason = (typeof unreadyReasons)[number];
+
+/** Who says that the clock of a server is wrong: `peers` and `callers` could be wrong themselves. */
+export const clockWitnesses = ['database', 'records', 'peers', 'callers'] as const;
+
+export type ClockWitness = (typeof clockWitnesses)[number];
+
 /** What a server is at one moment. Times in milliseconds since the epoch. */
 export interface ServerState {
   readonly now: number;
+  /** Absent: it is ready. */
+  readonly unready?: UnreadyReason | undefined;
+  /** Who says that its clock is wrong. */
+  readonly clockDoubtedBy: readonly ClockWitness[];
+  /** How far its clock was ahead of that of the database, in milliseconds; absent where there is none. */
+  readonly aheadOfDatabaseMs?: number | undefined;
   readonly snapshot: { readonly counter: number; readonly refreshedAt: number; readonly domains: number };
   readonly store: { readonly isUp: boolean; readonly isWritable: boolean; readonly isDiverged: boolean };
   /** Of a database that is reached over the network. */

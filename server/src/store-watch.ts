@@ -1,12 +1,22 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import type { Store } from './model/store.ts';
 import { clockToleranceMs, type StoreCondition } from './model/store.ts';
+import type { ClockWitness } from './observer.ts';
+
+/** Who says that the own clock is wrong: the clock of the database, what this server itself wrote, or what another server wrote. */
+type StoreClockWitness = Exclude<ClockWitness, 'callers'>;
 
 /**
- * What is known of the own clock. `degraded`: the newest record of the store is later, so one of two clocks is wrong, nobody knows which.
- * `wrong`: what this server itself wrote is later, too.
+ * What is known of the own clock. `degraded`: the newest record of the store is later, so one of two clocks is wrong. `wrong`: the clock of the
+ * database, or what this server itself wrote, says so.
  */
-type ClockState = 'fit' | 'degraded' | 'wrong';
+export interface ClockJudgement {
+  readonly state: 'fit' | 'degraded' | 'wrong';
+  /** Absent for a clock that is fit. */
+  readonly witness?: StoreClockWitness;
+  /** How far it is ahead of the clock of the database, in milliseconds. */
+  readonly aheadMs?: number | undefined;
+}
 
 interface ClockEvidence {
   /** The own clock, milliseconds since the epoch. */
@@ -15,34 +25,47 @@ interface ClockEvidence {
   readonly newest: number | undefined;
   /** How far a second witness (the last record that this server wrote itself, the clock of a database) is ahead of the own clock, or behind it. */
   readonly offsetMs: number | undefined;
+  /** How far the own clock was ahead of that of the database at the last look; undefined for a store without a clock. */
+  readonly aheadMs?: number | undefined;
 }
 
 /**
- * Judges the own clock. A record of another server alone proves nothing against it: else one server with a wrong clock would take all others
- * out of service. Time that passed without a record proves nothing either.
+ * Judges the own clock. The database is the clock that all servers of a store have in common: a server that is ahead of it issues what hosts refuse. A
+ * record of another server alone proves nothing: else one server with a wrong clock would take all others out of service. Time that
+ * passed without a record proves nothing either.
  */
-export function judgeClock({ now, newest, offsetMs }: ClockEvidence): ClockState {
-  if (newest === undefined || newest - now <= clockToleranceMs) return 'fit';
-  return offsetMs !== undefined && Math.abs(offsetMs) > clockToleranceMs ? 'wrong' : 'degraded';
+export function judgeClock({ now, newest, offsetMs, aheadMs }: ClockEvidence): ClockJudgement {
+  const second: StoreClockWitness = aheadMs === undefined ? 'records' : 'database';
+  // Both: a machine that slept was not ahead at the last look, and a clock that was set since is not ahead now.
+  if (isApart(aheadMs) && isApart(offsetMs && -offsetMs)) return { state: 'wrong', witness: 'database', aheadMs };
+  if (newest === undefined || newest - now <= clockToleranceMs) return { state: 'fit' };
+  if (isApart(offsetMs && Math.abs(offsetMs))) return { state: 'wrong', witness: second };
+  return { state: 'degraded', witness: 'peers' };
+}
+
+function isApart(milliseconds: number | undefined): boolean {
+  return milliseconds !== undefined && milliseconds > clockToleranceMs;
 }
 
 /** What `GET /readyz` tells of the store and the clock. */
 export interface StoreWatch {
   condition(): StoreCondition;
-  clock(): ClockState;
+  clock(): ClockJudgement;
   /** Looks now. Never throws. */
   refresh(): Promise<void>;
   close(): Promise<void>;
 }
 
 interface StoreWatchDeps {
-  readonly store: Pick<Store, 'condition' | 'tryWriting' | 'newestRecord' | 'lastWritten'>;
+  readonly store: Pick<Store, 'condition' | 'tryWriting' | 'newestRecord' | 'lastWritten' | 'aheadOfDatabase'>;
   readonly clock: Clock;
   /** Milliseconds of a clock that nobody sets. */
   readonly monotonic: () => number;
   readonly refreshIntervalMs: number;
   /** Told when the store can be written no more, and when it can again. */
   readonly onCondition: (condition: StoreCondition) => void;
+  /** Told when another witness than before, or none any more, says that the own clock is wrong. */
+  readonly onClock?: (judgement: ClockJudgement) => void;
 }
 
 /** There is space again: this long may pass until changes are taken, in milliseconds. */
@@ -58,10 +81,27 @@ export async function watchStore(deps: StoreWatchDeps): Promise<StoreWatch> {
     if (condition !== said) deps.onCondition(condition);
     said = condition;
   };
+  const clockNow = (): ClockJudgement => {
+    const now = clock.now();
+    const own = store.lastWritten();
+    const expected = own && own.wall + (monotonic() - own.monotonic);
+    // A record of the process before this one: time has passed since, nobody knows how much.
+    const before = newest?.own === true ? Math.max(newest.at, now) : undefined;
+    const second = expected ?? before;
+    const offsetMs = second === undefined ? undefined : second - now;
+    return judgeClock({ now, newest: newest?.at, offsetMs, aheadMs: store.aheadOfDatabase() });
+  };
+  let saidOfClock: StoreClockWitness | undefined;
+  const tellClock = (): void => {
+    const judgement = clockNow();
+    if (judgement.witness !== saidOfClock) deps.onClock?.(judgement);
+    saidOfClock = judgement.witness;
+  };
   const look = async (): Promise<void> => {
     // A store that cannot be read says so elsewhere; what was read of it last stays.
     newest = await store.newestRecord().catch(() => newest);
     tell(store.condition() === 'read-only' ? await store.tryWriting() : 'writable');
+    tellClock();
   };
   const refresh = (): Promise<void> => {
     running ??= look().finally(() => {
@@ -75,15 +115,7 @@ export async function watchStore(deps: StoreWatchDeps): Promise<StoreWatch> {
   timer.unref();
   return {
     condition: () => store.condition(),
-    clock: () => {
-      const now = clock.now();
-      const own = store.lastWritten();
-      const expected = own && own.wall + (monotonic() - own.monotonic);
-      // A record of the process before this one: time has passed since, nobody knows how much.
-      const before = newest?.own === true ? Math.max(newest.at, now) : undefined;
-      const second = expected ?? before;
-      return judgeClock({ now, newest: newest?.at, offsetMs: second === undefined ? undefined : second - now });
-    },
+    clock: clockNow,
     refresh,
     close: async () => {
       clearInterval(timer);

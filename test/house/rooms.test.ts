@@ -54,6 +54,7 @@ const rooms = [
   'tls-files.ts',
   'metrics',
   'http',
+  'clock-log.ts',
   'compose-people.ts',
   'compose-identity.ts',
   'compose-rotation.ts',

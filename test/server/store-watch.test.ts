@@ -29,7 +29,24 @@ test('a clock is judged by the newest record, and wrong only by a second witness
     [now - 1000 * minute, 1000 * minute, 'fit'],
   ];
   for (const [newest, offsetMs, state] of cases) {
-    t.is(judgeClock({ now, newest, offsetMs }), state as never, `${newest} ${offsetMs}`);
+    t.is(judgeClock({ now, newest, offsetMs }).state, state as never, `${newest} ${offsetMs}`);
+  }
+});
+
+test('a clock ahead of that of the database is wrong, also without any record', (t) => {
+  const cases: readonly (readonly [aheadMs: number, offsetMs: number, state: string])[] = [
+    [minute, -minute, 'fit'],
+    [minute + 1, -minute - 1, 'wrong'],
+    [90 * minute, -90 * minute, 'wrong'],
+    // It was put right since the last look.
+    [90 * minute, 0, 'fit'],
+    // The machine slept since the last look.
+    [0, -90 * minute, 'fit'],
+  ];
+  for (const [aheadMs, offsetMs, state] of cases) {
+    const judged = judgeClock({ now, newest: undefined, offsetMs, aheadMs });
+    t.is(judged.state, state as never, `${aheadMs} ${offsetMs}`);
+    t.is(judged.witness, state === 'wrong' ? 'database' : undefined);
   }
 });
 
@@ -121,6 +138,7 @@ test('the wrong clock of another server makes no other unready', async (t) => {
       tryWriting: async () => 'writable',
       newestRecord: async () => newest,
       lastWritten: () => wrote,
+      aheadOfDatabase: () => undefined,
     },
     clock,
     monotonic: () => minute,
@@ -128,16 +146,16 @@ test('the wrong clock of another server makes no other unready', async (t) => {
     onCondition: () => undefined,
   });
   t.teardown(() => watch.close());
-  t.is(watch.clock(), 'degraded');
+  t.is(watch.clock().state, 'degraded');
   wrote = undefined;
-  t.is(watch.clock(), 'degraded', 'one that has written nothing');
+  t.is(watch.clock().state, 'degraded', 'one that has written nothing');
   // Written by the process before this one.
   newest = { at: now + minute + 1, own: true };
   await watch.refresh();
-  t.is(watch.clock(), 'wrong');
+  t.is(watch.clock().state, 'wrong');
   newest = { at: now + minute, own: true };
   await watch.refresh();
-  t.is(watch.clock(), 'fit');
+  t.is(watch.clock().state, 'fit');
 });
 
 test('what a server writes by itself while it starts does not make the clock of its start right', async (t) => {
@@ -159,14 +177,14 @@ test('what a server writes by itself while it starts does not make the clock of 
     await save(`start.${state}`);
     const onCondition = () => undefined;
     const watch = await watchStore({ store, clock, monotonic: () => 0, refreshIntervalMs: 60_000, onCondition });
-    t.is(watch.clock(), state);
+    t.is(watch.clock().state, state);
     hasStarted = true;
     if (state === 'wrong') {
       await save('served');
       await watch.refresh();
-      t.is(watch.clock(), 'wrong', 'its own records say nothing of it');
+      t.is(watch.clock().state, 'wrong', 'its own records say nothing of it');
       clock.advance(1);
-      t.is(watch.clock(), 'fit', 'as soon as it agrees with the record of before');
+      t.is(watch.clock().state, 'fit', 'as soon as it agrees with the record of before');
     }
     await watch.close();
     await store.close();
@@ -186,6 +204,7 @@ test('a store that cannot be written is said once, tried again, and said to be b
       },
       newestRecord: async () => undefined,
       lastWritten: () => undefined,
+      aheadOfDatabase: () => undefined,
     },
     clock: new FakeClock(),
     monotonic: () => 0,
@@ -224,20 +243,20 @@ test('what other servers write does not take the witness of a clock that was set
   clock.advance(-5 * minute);
   const store = await openSqliteStore(file, { clock, monotonic });
   const watch = await watchStore({ store, clock, monotonic, refreshIntervalMs: 60_000, onCondition: () => undefined });
-  t.is(watch.clock(), 'wrong');
+  t.is(watch.clock().state, 'wrong');
   // A server of another machine, whose clock is right.
   const database = new Database(file);
   const others = database.prepare("update meta set written_at = ?, written_by = 'elsewhere/1'");
   others.run(now);
   await watch.refresh();
-  t.is(watch.clock(), 'wrong', 'both say so');
+  t.is(watch.clock().state, 'wrong', 'both say so');
   await save(store, 'b');
   await watch.refresh();
-  t.is(watch.clock(), 'wrong', 'its own record is none against that of the other');
+  t.is(watch.clock().state, 'wrong', 'its own record is none against that of the other');
   // One whose clock is wrong, too, and agrees: no two witnesses are left.
   others.run(now - 5 * minute);
   await watch.refresh();
-  t.is(watch.clock(), 'fit');
+  t.is(watch.clock().state, 'fit');
   database.close();
   await watch.close();
   await store.close();

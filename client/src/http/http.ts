@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Clock } from '@signet/policy-engine/clock';
+import { type Clock, formatHttpDate } from '@signet/policy-engine/clock';
 import type { Dispatcher } from 'undici';
 import { SignetClientError } from '../errors.ts';
 import type { Agents } from './agents.ts';
@@ -106,7 +106,7 @@ export class Http {
 
   async #exchange(baseUrl: string, request: HttpRequest): Promise<HttpResponse> {
     request.signal?.throwIfAborted();
-    const { connectTimeoutMs, readTimeoutMs } = this.#options;
+    const { connectTimeoutMs, readTimeoutMs, clock } = this.#options;
     const deadline = new AbortController();
     const expire = () =>
       deadline.abort(new SignetClientError('timed-out', `no whole answer from \`${new URL(baseUrl).host}\` in time`));
@@ -114,7 +114,7 @@ export class Http {
     let timer = setTimeout(expire, connectTimeoutMs + readTimeoutMs);
     try {
       const signal = request.signal ? AbortSignal.any([request.signal, deadline.signal]) : deadline.signal;
-      const response = await this.#options.agents.server.request(undiciRequest(baseUrl, request, signal));
+      const response = await this.#options.agents.server.request(undiciRequest(baseUrl, request, { signal, clock }));
       clearTimeout(timer);
       timer = setTimeout(expire, readTimeoutMs);
       return await this.#read(response, request);
@@ -142,12 +142,18 @@ function explain(error: unknown, baseUrl: string, signal: AbortSignal | undefine
   return transportError(error, new URL(baseUrl).host);
 }
 
-function undiciRequest(baseUrl: string, request: HttpRequest, signal: AbortSignal): Dispatcher.RequestOptions {
+function undiciRequest(
+  baseUrl: string,
+  request: HttpRequest,
+  { signal, clock }: { readonly signal: AbortSignal; readonly clock: Clock },
+): Dispatcher.RequestOptions {
   const url = new URL(`${baseUrl}/${request.path.map(encodeURIComponent).join('/')}`);
   for (const [name, value] of Object.entries(request.query ?? {})) {
     if (value !== undefined) url.searchParams.set(name, value);
   }
-  const headers = { accept: 'application/json', 'accept-encoding': 'identity', ...request.headers };
+  // Of many callers it shows a server that its own clock is wrong.
+  const date = formatHttpDate(clock.now());
+  const headers = { accept: 'application/json', 'accept-encoding': 'identity', date, ...request.headers };
   return {
     origin: url.origin,
     path: url.pathname + url.search,

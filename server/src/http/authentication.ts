@@ -13,6 +13,7 @@ import {
 import { type ServerTokens, verifyPrincipalToken } from '../principal-token.ts';
 import type { ProfileRules } from '../profile.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import type { CallerClocks } from './caller-clocks.ts';
 import { certificateRefusal } from './certificate-refusal.ts';
 import type { ClientTrust } from './client-trust.ts';
 import type { AppContext } from './context.ts';
@@ -39,6 +40,8 @@ export interface AuthenticationDeps {
   /** Principal tokens that the server itself signs; absent: it signs none. */
   readonly serverTokens?: ServerTokens | undefined;
   readonly trust: ClientTrust;
+  /** Told what authenticated callers say of the time; absent where none authenticates. */
+  readonly callerClocks?: Pick<CallerClocks, 'note'> | undefined;
   /** What a principal token does on a request (docs/reference/authentication.md#principal-tokens). */
   readonly principalTokenUse: (method: string, path: string) => PrincipalTokenUse;
 }
@@ -56,8 +59,14 @@ export function authentication(deps: AuthenticationDeps): (ctx: AppContext) => v
       if (deps.isProbe(path) && presentsCertificate(ctx)) recognize(deps, ctx, certificateOf);
     } else if (!deps.isOptional(ctx.req.method ?? '', path) || presentsCertificate(ctx)) {
       ctx.state.principal = authenticate(deps, ctx, certificateOf);
+      noteTime(deps, ctx);
     }
   };
+}
+
+function noteTime({ callerClocks }: AuthenticationDeps, { req, state: { principal } }: AppContext): void {
+  const { date } = req.headers;
+  if (date !== undefined && principal?.kind === 'identity') callerClocks?.note(principal.name, date);
 }
 
 function presentsCertificate(ctx: AppContext): boolean {

@@ -8,13 +8,14 @@ import { type Addresses, addressesOf, hostOf, type ServerConfig } from '../confi
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import type { Logger } from '../logger.ts';
 import { tokenKey } from '../oauth/service-token.ts';
-import type { Observer } from '../observer.ts';
+import type { Observer, UnreadyReason } from '../observer.ts';
 import type { IsRevoked } from '../principal.ts';
 import type { ServerTokens } from '../principal-token.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { StandstillWatch } from '../stood-still.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { createApp } from './app.ts';
+import type { CallerClocks } from './caller-clocks.ts';
 import { type ClientTrust, openClientTrust } from './client-trust.ts';
 import { type ConnectionFailures, countConnectionFailures } from './connection-failures.ts';
 import { watchDescriptors } from './descriptor-watch.ts';
@@ -26,7 +27,7 @@ import { type OpenBudgets, openBudgets } from './open-budgets.ts';
 import { principalTokenUses } from './principal-token-use.ts';
 import { type RawAnswers, rawAnswers } from './raw-answers.ts';
 import type { AccessDeps } from './routes/access-route.ts';
-import type { ReadinessDeps } from './routes/health.ts';
+import { type ReadinessDeps, readinessOf } from './routes/health.ts';
 import { athenzBeside, nothingBeside } from './routes/identity/beside-identity.ts';
 import type { IdentityRouteDeps } from './routes/identity/identity-deps.ts';
 import { carriesRequests } from './routes/identity/index.ts';
@@ -44,6 +45,8 @@ export interface HttpServerDeps {
   readonly snapshot: () => Snapshot;
   readonly snapshotStatus: RouteDeps['readiness']['snapshotStatus'];
   readonly storeWatch: ReadinessDeps['storeWatch'];
+  /** Told what callers say of the time. */
+  readonly callerClocks: CallerClocks;
   readonly keys: SigningKeys;
   readonly newTokenId: () => string;
   readonly isRevoked: IsRevoked;
@@ -73,6 +76,8 @@ interface HttpServer {
   readonly crlUrl?: string | undefined;
   /** When the server's own certificate expires, in milliseconds since the epoch. */
   certificateExpiry(): number;
+  /** Why requests belong to another server. */
+  readiness(): UnreadyReason | 'ready';
   /** Reloads the TLS files. Throws, and goes on with the old ones, when they cannot be used. */
   reloadTls(): void;
   /** Says so in `/readyz` and in every answer, stops accepting after the delay, and cuts what is left after the drain time. */
@@ -121,6 +126,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     addresses,
     crlUrl: crls?.url,
     certificateExpiry: () => own.life.notAfter,
+    readiness: () => readinessOf(readinessDeps(deps, state)),
     reloadTls() {
       const disorder = reload();
       trust.reload();
@@ -271,6 +277,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
     isRevoked: deps.isRevoked,
     serverTokens: serverTokensOf(deps),
     trust,
+    callerClocks: deps.callerClocks,
     takesLargeBody: (path) => isManagement(path) || takesRequests(path),
     principalTokenUse: principalTokenUses(config.profile, addresses.basePath),
     busyRoutes: (router) => {

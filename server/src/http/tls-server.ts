@@ -3,7 +3,7 @@ import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node
 import { createServer, type Server } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { createSecureContext } from 'node:tls';
-import { systemClock, toDate } from '@signet/policy-engine/clock';
+import { formatHttpDate, systemClock } from '@signet/policy-engine/clock';
 import { secureServerOptions } from '@signet/policy-engine/http';
 
 /** PEM files of the server's certificate (chain), its key, and the CAs of client certificates. */
@@ -209,7 +209,7 @@ function writeRaw(socket: Duplex, status: number, phrase: string, message: strin
   const body = resourceError(status, message);
   const head = [
     `HTTP/1.1 ${status} ${phrase}`,
-    `Date: ${toDate(systemClock.now()).toUTCString()}`,
+    `Date: ${formatHttpDate(systemClock.now())}`,
     'Content-Type: application/json',
     `Content-Length: ${body.length}`,
     'Cache-Control: no-store',

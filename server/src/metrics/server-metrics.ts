@@ -1,4 +1,5 @@
 import { Counter, Histogram, Registry } from 'prom-client';
+import { lostLines } from '../logger.ts';
 import { revocationReasons } from '../model/certificate-store.ts';
 import {
   attestationMethods,
@@ -59,6 +60,15 @@ export function createServerMetrics(): ServerMetrics {
   for (const zero of [byKind, byCertificate, byReason, ...Object.values(byMethod)]) {
     for (const child of Object.values(zero)) child.inc(0);
   }
+  new Counter({
+    name: 'signet_log_lines_lost_total',
+    help: 'Lines of the log that could not be written.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(lostLines());
+    },
+  });
   watchProcess(registry);
   return {
     observer: {

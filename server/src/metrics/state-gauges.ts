@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { ServerState } from '../observer.ts';
+import { clockWitnesses, type ServerState, unreadyReasons } from '../observer.ts';
 
 /** How the values of several processes of one server become one. */
 type Together = 'sum' | 'min' | 'max';
@@ -16,6 +16,27 @@ const seconds = (milliseconds: number) => milliseconds / 1000;
 
 /** INVARIANT: of several processes the one that is worst off is shown: the oldest snapshot, a store that one of them does not reach. */
 const gauges: readonly GaugeOptions<string>[] = [
+  {
+    name: 'signet_ready',
+    help: 'Whether a server is ready as far as this reason goes: 0 where it makes it unready.',
+    together: 'min',
+    label: 'reason',
+    values: ({ unready }) => unreadyReasons.map((reason) => [Number(unready !== reason), reason]),
+  },
+  {
+    name: 'signet_clock_doubted',
+    help: 'Whether the clock of the server is wrong by that of the database, its own records, those of peers, or most callers.',
+    together: 'max',
+    label: 'by',
+    values: ({ clockDoubtedBy }) => clockWitnesses.map((by) => [Number(clockDoubtedBy.includes(by)), by]),
+  },
+  {
+    name: 'signet_clock_ahead_seconds',
+    help: 'How far the clock of the server was ahead of that of its database at the last look.',
+    together: 'max',
+    label: 'by',
+    values: ({ aheadOfDatabaseMs: ahead }) => (ahead === undefined ? [] : [[seconds(ahead), 'database']]),
+  },
   {
     name: 'signet_snapshot_position',
     help: 'The change counter of the store up to which the snapshot goes.',

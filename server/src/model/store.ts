@@ -224,6 +224,8 @@ export interface Store extends SnapshotSource {
   newestRecord(): Promise<NewestRecord | undefined>;
   /** When this process last wrote to the store. */
   lastWritten(): Moment | undefined;
+  /** How far the clock of this process was ahead of that of the database at the last look, in milliseconds; undefined: it has none of its own. */
+  aheadOfDatabase(): number | undefined;
   /** Has `listener` told of the certificates that this process has revoked, once that is recorded. */
   onRevoked(listener: (reason: RevocationReason, count: number) => void): void;
   /** The connections to a database that is reached over the network. */

@@ -158,6 +158,10 @@ export class KyselyStore implements Store {
     return this.#database.lastWritten();
   }
 
+  aheadOfDatabase(): number | undefined {
+    return this.#database.aheadOfDatabase?.();
+  }
+
   onRevoked(listener: (reason: RevocationReason, count: number) => void): void {
     this.#onRevoked.push(listener);
   }

@@ -38,6 +38,8 @@ export interface StoreDatabase {
   newestRecord(): Promise<NewestRecord | undefined>;
   /** When this process last wrote to the database by a clock that was not in doubt, or a later record of one before it in its place. */
   lastWritten(): Moment | undefined;
+  /** See `Store.aheadOfDatabase`; absent: the database has no clock of its own. */
+  aheadOfDatabase?(): number | undefined;
   /** The error of the database in the words of `errors.ts`. */
   translate(error: unknown): unknown;
   close(): Promise<void>;

@@ -1,4 +1,4 @@
-import { SignetClientError } from '@signet/client';
+import { parseHttpDate, SignetClientError } from '@signet/client';
 import test from 'ava';
 import { internals } from '../../limits/row.ts';
 
@@ -16,9 +16,6 @@ const { backOff, isPassing, isServersOwn } = await internals<{
   isPassing(error: SignetClientError): boolean;
   isServersOwn(error: SignetClientError): boolean;
 }>('client/src/http/back-off.ts');
-const { parseHttpDate } = await internals<{ parseHttpDate(text: string): number | undefined }>(
-  'client/src/http/http-date.ts',
-);
 
 const coded = (code: unknown, cause?: unknown) => Object.assign(new Error('low', { cause }), { code });
 const chain = (depth: number, last: Error): Error =>

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { SignetClientError } from '@signet/client';
+import { parseHttpDate, SignetClientError } from '@signet/client';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { internals } from '../../limits/row.ts';
@@ -219,4 +219,10 @@ test('a request that was given up before is not sent, and one under way hears of
   hooks.onSent = () => caller.abort();
   await t.throwsAsync(http.send({ ...request, signal: caller.signal }), { code: 'aborted' } as never);
   t.true(sent[1]?.signal.aborted);
+});
+
+test('a request says what time it is for its sender', async (t) => {
+  const { http, sent } = world([{}]);
+  await http.send(request);
+  t.is(parseHttpDate(String(sent[0]?.headers['date'])), Math.floor(new FakeClock().now() / 1000) * 1000);
 });

@@ -265,3 +265,20 @@ test('what a certificate says is read once a connection', (t) => {
   t.is(outcomeOf(guard, socket), byCertificate);
   t.is(read, 1);
 });
+
+test('what an authenticated caller says of the time is noted, once for its name, and nothing of anyone else', (t) => {
+  const noted: unknown[] = [];
+  const deps = { callerClocks: { note: (...said: readonly unknown[]) => void noted.push(said) } };
+  const headers = { date: 'Thu, 01 Jan 2026 00:00:00 GMT' };
+  for (const ask of [
+    { certificate: player },
+    { certificate: player, authorized: false },
+    { certificate: role },
+    {},
+    { isOpen: true },
+  ]) {
+    outcomeOf(guardOf({ ...ask, deps }), socketOf(ask), headers);
+  }
+  outcomeOf(guardOf({ deps }), socketOf({ certificate: player }));
+  t.deepEqual(noted, [['media.player', headers.date]]);
+});

@@ -102,7 +102,19 @@ test('no label holds what a caller sent', async (t) => {
   t.notRegex(text, /secret-|media\.player/);
   const labels = new Set([...text.matchAll(/[{,]([a-zA-Z_]+)="/g)].map(([, name = '']) => name));
   const ofLibrary = ['type', 'version', 'major', 'minor', 'patch', 'kind', 'space', 'le'];
-  const ours = ['state', 'route', 'method', 'code', 'error', 'reason', 'outcome', 'operation', 'purpose', 'which'];
+  const ours = [
+    'by',
+    'state',
+    'route',
+    'method',
+    'code',
+    'error',
+    'reason',
+    'outcome',
+    'operation',
+    'purpose',
+    'which',
+  ];
   t.deepEqual(
     [...labels].filter((name) => ![...ofLibrary, ...ours].includes(name)),
     [],

@@ -31,7 +31,14 @@ test('signet_store_up follows the store down and up, and the age of the snapshot
     await live.close();
     await store.close();
   });
-  follow(() => stateOfServer({ store, live, clock, http: { certificateExpiry: () => clock.now() + 60_000 } }));
+  follow(() =>
+    stateOfServer({
+      ...{ store, live, clock },
+      storeWatch: { clock: () => ({ state: 'fit' }) },
+      callerClocks: { disagree: () => false },
+      http: { certificateExpiry: () => clock.now() + 60_000, readiness: () => 'ready' },
+    }),
+  );
   const scrape = async () => {
     const series = seriesIn((await exposition([await read()], 'text')).text);
     const names = [
@@ -55,9 +62,13 @@ test('signet_store_up follows the store down and up, and the age of the snapshot
 
 test('connections of a pool, divergence, and what is not there has no series', async (t) => {
   const { follow, read } = createServerMetrics();
+  let unready: 'clock' | undefined = 'clock';
   let connections: { idle: number; busy: number; waiting: number } | undefined = { idle: 1, busy: 2, waiting: 3 };
   follow(() => ({
     now: 10_000,
+    unready,
+    clockDoubtedBy: unready === undefined ? [] : ['database', 'callers'],
+    aheadOfDatabaseMs: unready && 90_000,
     snapshot: { counter: 7, refreshedAt: 11_000, domains: 2 },
     store: { isUp: true, isWritable: false, isDiverged: true },
     connections,
@@ -66,10 +77,13 @@ test('connections of a pool, divergence, and what is not there has no series', a
   }));
   const scrape = async () => {
     const series = seriesIn((await exposition([await read()], 'text')).text);
-    const shown = /^signet_(store_(diverged|writable|pool)|key|certificate_expiry|snapshot_age)/;
+    const shown = /^signet_(ready|clock|store_(diverged|writable|pool)|key|certificate_expiry|snapshot_age)/;
     return Object.fromEntries([...series].filter(([name]) => shown.test(name)));
   };
   const rest = {
+    'signet_ready{reason="stopping"}': 1,
+    'signet_ready{reason="no-signing-key"}': 1,
+    'signet_ready{reason="certificate-expired"}': 1,
     signet_snapshot_age_seconds: 0,
     signet_store_writable: 0,
     signet_store_diverged: 1,
@@ -78,10 +92,23 @@ test('connections of a pool, divergence, and what is not there has no series', a
   };
   t.deepEqual(await scrape(), {
     ...rest,
+    ...clockSeries(1),
+    'signet_clock_ahead_seconds{by="database"}': 90,
     'signet_store_pool_connections{state="idle"}': 1,
     'signet_store_pool_connections{state="busy"}': 2,
     'signet_store_pool_connections{state="waiting"}': 3,
   });
   connections = undefined;
-  t.deepEqual(await scrape(), rest);
+  unready = undefined;
+  t.deepEqual(await scrape(), { ...rest, ...clockSeries(0) });
 });
+
+function clockSeries(isWrong: 0 | 1) {
+  return {
+    'signet_ready{reason="clock"}': 1 - isWrong,
+    'signet_clock_doubted{by="database"}': isWrong,
+    'signet_clock_doubted{by="records"}': 0,
+    'signet_clock_doubted{by="peers"}': 0,
+    'signet_clock_doubted{by="callers"}': isWrong,
+  };
+}

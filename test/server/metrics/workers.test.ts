@@ -15,6 +15,7 @@ function startWorker(state: { isMute?: boolean } = {}) {
   let counter = 5;
   follow(() => ({
     now: 0,
+    clockDoubtedBy: [],
     snapshot: { counter, refreshedAt: 0, domains: 1 },
     store: { isUp: true, isWritable: true, isDiverged: false },
     keys: [],

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { basename, join } from 'node:path';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import { ConflictError, StoreRefusedError, StoreUnavailableError } from '@signet/server/errors';
+import type { CertificateRow } from '@signet/server/model/certificate-store';
 import type { SigningKeyRecord } from '@signet/server/model/records';
 import type { Store } from '@signet/server/model/store';
 import { backUpStore } from '@signet/server/store/sqlite/backup';
@@ -304,6 +305,50 @@ test('names that the backup does not know end with what was given to them, and t
     ['films', 'films.api', 'media.late'],
   );
   t.false(await spendJoinToken(again, 'late', ofLate, at));
+  t.deepEqual((await checkStore(file)).faults, []);
+});
+
+test('what was being issued during the backup is as the replaced store knows it', async (t) => {
+  const folder = temporaryFolder(t);
+  const [file, backup] = [join(folder, 'signet.db'), join(folder, 'backup')];
+  const store = await openSqliteStore(file, { clock });
+  t.teardown(() => store.close());
+  await save(store, 'media');
+  const holder = parsePrincipalName('media.player');
+  const kinds = { c1: 'instance', c2: 'role', c3: 'ssh-host', c4: 'ssh-user', c5: 'instance' } as const;
+  for (const [serial, kind] of Object.entries(kinds)) {
+    const { provider, instanceId } = instance(serial);
+    const row = { serial, issuer: 'ca', kind, subject: 'media.player', holder, provider, instanceId };
+    // Rows of SSH certificates stand among the others.
+    await store.certificates.intend({ ...row, notBefore: at, notAfter: at + 86_400 } as unknown as CertificateRow, at);
+  }
+  await backUpStore(file, backup, sealKey);
+  await store.instances.register(instance('c1'), given('c1'), { clientOnly: false, at });
+  for (const serial of ['c2', 'c3', 'c4']) await store.certificates.confirm(serial, `print of ${serial}`);
+  await store.change(by.context, (change) => change.revokeCertificate('c2', revocation));
+  await store.close();
+  await restoreStore(file, backup, by);
+
+  const again = await openSqliteStore(file, { clock });
+  t.teardown(() => again.close());
+  const database = new Database(file, { readonly: true });
+  const rows = database
+    .prepare('select serial, kind, state, fingerprint from certificates order by serial')
+    .raw()
+    .all();
+  database.close();
+  t.deepEqual(rows, [
+    ['c1', 'instance', 'issued', 'print of c1'],
+    ['c2', 'role', 'issued', 'print of c2'],
+    ['c3', 'ssh-host', 'issued', 'print of c3'],
+    ['c4', 'ssh-user', 'issued', 'print of c4'],
+    ['c5', 'instance', 'intended', null],
+  ]);
+  t.like(await again.instances.find(instance('c1')), { currentSerial: 'c1' });
+  t.deepEqual(
+    (await again.certificates.revocationsAfter(0, at)).map(({ serial, fingerprint }) => [serial, fingerprint]),
+    [['c2', 'print of c2']],
+  );
   t.deepEqual((await checkStore(file)).faults, []);
 });
 

@@ -3,6 +3,7 @@ import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
 import { InvalidRequestError } from '../../errors.ts';
 import type { SigningKeys } from '../../keys/signing-keys.ts';
 import { isOperator, systemDomain } from '../../management/rights.ts';
+import type { UnreadyReason } from '../../observer.ts';
 import type { Divergence } from '../../snapshot/live-snapshot.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { shownState } from '../../store-history.ts';
@@ -53,20 +54,18 @@ function revocationLists(crls: Pick<CrlPublisher, 'freshness'>): { readonly stat
 const alarmBelow = 0.45;
 
 /** Why requests belong to another server; `ready` when they do not. */
-type Readiness = 'ready' | 'stopping' | 'no-signing-key' | 'certificate-expired' | 'clock' | 'store';
-
-function readinessOf(deps: ReadinessDeps, certificate: string, isForWrites: boolean): Readiness {
+export function readinessOf(deps: ReadinessDeps, certificate = ownCertificate(deps).status): UnreadyReason | 'ready' {
   const { token, bundle } = deps.keys.current();
   if (deps.isStopping()) return 'stopping';
   if (token === undefined || bundle === undefined) return 'no-signing-key';
   if (certificate === 'ended') return 'certificate-expired';
-  if (deps.storeWatch.clock() === 'wrong') return 'clock';
-  return isForWrites && storeOf(deps) !== 'readable' ? 'store' : 'ready';
+  if (deps.storeWatch.clock().state === 'wrong') return 'clock';
+  return 'ready';
 }
 
 /** It answers, and not everything: changes wait for the store, or one of two clocks is wrong. */
 function isDegraded(deps: ReadinessDeps): boolean {
-  return storeOf(deps) !== 'readable' || deps.storeWatch.clock() !== 'fit';
+  return storeOf(deps) !== 'readable' || deps.storeWatch.clock().state !== 'fit';
 }
 
 /** Whether the probe is one of a balancer that sends changes. Throws `InvalidRequestError`. */
@@ -90,7 +89,9 @@ function storeOf({ snapshotStatus, storeWatch }: ReadinessDeps): 'readable' | 'u
 export function readinessRoute(deps: ReadinessDeps): RouterMiddleware<RequestState> {
   return (ctx) => {
     const certificate = ownCertificate(deps);
-    const status = readinessOf(deps, certificate.status, asksForWrites(ctx));
+    const isForWrites = asksForWrites(ctx);
+    const reason = readinessOf(deps, certificate.status);
+    const status = reason === 'ready' && isForWrites && storeOf(deps) !== 'readable' ? 'store' : reason;
     ctx.status = status === 'ready' ? 200 : 503;
     const told = { status, ...(status === 'ready' && isDegraded(deps) && { degraded: true }) };
     answerJson(ctx, JSON.stringify({ ...told, ...(isForOperator(deps, ctx) && stateOf(deps, certificate)) }));
@@ -105,13 +106,13 @@ function isForOperator({ snapshot, clock }: ReadinessDeps, ctx: RouteContext): b
 
 /**
  * The age of the snapshot; `store: "unreadable"` or `"read-only"`; `clock: "degraded"`: the newest record of the store is more than 60 seconds
- * later than the own clock, `"wrong"`: so is what this server wrote itself; `diverged`: the store has another history than this process knew; `revocationLists`: how much of its life the oldest list has left: `fresh`, `late`, or `ended`; `certificate` the
+ * later than the own clock, `"wrong"`: so is what this server wrote itself, or the own clock is ahead of that of the database; `diverged`: the store has another history than this process knew; `revocationLists`: how much of its life the oldest list has left: `fresh`, `late`, or `ended`; `certificate` the
  * same of the server's own.
  */
 function stateOf(deps: ReadinessDeps, certificate: ReturnType<typeof ownCertificate>) {
   const { counter, refreshedAt, divergence } = deps.snapshotStatus();
   const { token, bundle, missing } = deps.keys.current();
-  const clock = deps.storeWatch.clock();
+  const { state: clock } = deps.storeWatch.clock();
   return {
     ...(clock !== 'fit' && { clock }),
     snapshot: { counter, ageMs: Math.max(0, deps.clock.now() - refreshedAt) },

@@ -1,5 +1,5 @@
 import type { RouterMiddleware } from '@koa/router';
-import { toDate } from '@signet/policy-engine/clock';
+import { formatHttpDate } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { matchesEntityTag } from '../../bundles/entity-tags.ts';
@@ -133,7 +133,7 @@ async function answerWhole(
   if (conditionsIgnored) refuseConditions(issued);
   const tag = tagOf(issued);
   if (tag !== undefined) ctx.set('etag', tag);
-  ctx.set('last-modified', toDate(issued.issued).toUTCString());
+  ctx.set('last-modified', formatHttpDate(issued.issued));
   answerJson(ctx, issued.json);
 }
 

@@ -44,7 +44,10 @@ export async function openPostgresStore(
     await checkTables(reads, place);
     if (await isMarked(reads)) throw partialCopy(place);
     const listener = settings.listen && !readonly ? listen({ connections, onProblem }) : undefined;
-    return new KyselyStore(new PostgresStoreDatabase({ connections, uses, readonly, monotonic, listener }), clock);
+    return new KyselyStore(
+      new PostgresStoreDatabase({ connections, uses, readonly, clock, monotonic, listener }),
+      clock,
+    );
   } catch (error) {
     await connections.close();
     throw refusalOf(error, `\`${place}\``);

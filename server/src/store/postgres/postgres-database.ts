@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '@signet/policy-engine/clock';
 import { CompiledQuery, Kysely, sql } from 'kysely';
 import { StoreReadOnlyError } from '../../errors.ts';
 import type { Moment, NewestRecord, PoolUse, StoreCondition, StoreState } from '../../model/store.ts';
@@ -19,6 +20,7 @@ interface PostgresDeps {
   readonly connections: PostgresConnections;
   readonly uses: Uses;
   readonly readonly: boolean;
+  readonly clock: Clock;
   readonly monotonic: () => number;
   /** Told of the changes of others, and tells them of ours; absent: the others look by themselves. */
   readonly listener: Listener | undefined;
@@ -31,6 +33,8 @@ interface Seen {
   readonly at: number;
   /** The clock of the database. */
   readonly time: Moment;
+  /** How far the own clock was ahead of it before the database was asked, in milliseconds. */
+  readonly aheadMs: number;
 }
 
 /** A PostgreSQL database with any number of servers on it. */
@@ -126,6 +130,10 @@ export class PostgresStoreDatabase implements StoreDatabase {
     return this.#seen?.time;
   }
 
+  aheadOfDatabase(): number | undefined {
+    return this.#seen?.aheadMs;
+  }
+
   translate(error: unknown): unknown {
     return translateError(error);
   }
@@ -142,12 +150,13 @@ export class PostgresStoreDatabase implements StoreDatabase {
 
   async #look(): Promise<Seen> {
     this.#hasWritten = false;
+    const before = this.#deps.clock.now();
     const meta = this.#reader.selectFrom('meta').where('id', '=', 1);
     const row = await meta
       .select(['epoch', 'counter', headOfChanges.as('head'), 'written_at', databaseClock.as('now')])
       .executeTakeFirstOrThrow();
     const { written_at: at, now: wall, ...state } = row;
-    this.#seen = { state, at, time: { wall, monotonic: this.#deps.monotonic() } };
+    this.#seen = { state, at, time: { wall, monotonic: this.#deps.monotonic() }, aheadMs: before - wall };
     return this.#seen;
   }
 

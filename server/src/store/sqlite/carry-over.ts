@@ -81,7 +81,10 @@ function keepCertificates(database: Database.Database): number {
   const info = columnRows.parse(database.prepare("select name from pragma_table_info('certificates')").all());
   const columns = info.map(({ name }) => name).filter((name) => !revocationColumns.includes(name));
   const list = columns.join(', ');
-  const insert = `insert or ignore into main.certificates (${list}) select ${list} from replaced.certificates`;
+  // The backup may have been made between the intent and the record: what is handed out since is known to the replaced store alone.
+  const insert = `insert into main.certificates (${list}) select ${list} from replaced.certificates where true
+    on conflict (serial) do update set state = excluded.state, fingerprint = excluded.fingerprint
+    where state = 'intended' and excluded.state <> 'intended'`;
   return database.prepare(insert).run().changes;
 }
 

@@ -1,0 +1,31 @@
+import type { CallersTime } from './http/caller-clocks.ts';
+import type { Logger } from './logger.ts';
+import type { ClockJudgement } from './store-watch.ts';
+
+const acceptIt = 'when it is right, run `signet store accept-clock --reason REASON`';
+
+/** What is said of the own clock, and whether it makes the server unready, by who says that it is wrong. */
+const texts = {
+  database: ['error', 'the clock is not that of the database: not ready until the clock is set'],
+  records: ['error', `the clock is earlier than what this server wrote: not ready until it is set; ${acceptIt}`],
+  peers: ['warn', `the clock is earlier than the newest record of another server: one of two is wrong; ${acceptIt}`],
+} as const;
+
+const agrees = ['info', 'the clock agrees with the store again'] as const;
+
+export function logClock({ witness, aheadMs }: ClockJudgement, logger: Pick<Logger, 'error' | 'warn' | 'info'>): void {
+  const [level, text] = witness === undefined ? agrees : texts[witness];
+  logger[level](
+    {
+      ...(witness !== undefined && { clock: witness }),
+      ...(aheadMs !== undefined && { aheadSeconds: Math.round(aheadMs / 1000) }),
+    },
+    text,
+  );
+}
+
+export function logCallers({ disagrees, ...counts }: CallersTime, logger: Pick<Logger, 'warn' | 'info'>): void {
+  if (disagrees)
+    logger.warn({ clock: 'callers', ...counts }, 'most callers of a minute have another time: look at the clock');
+  else logger.info(counts, 'most callers have the same time again');
+}
