@@ -51,3 +51,27 @@ for (const workers of ['1', '2']) {
     t.is(await serving.end(), 0);
   });
 }
+
+test('a chain that is still good is not refused when another root leaves, also below an authority that its client alone knows', async (t) => {
+  const installation = await install(t, { domains });
+  const { pki, folder } = installation;
+  const other = await createPki();
+  const file = join(folder, 'bundle.pem');
+  const trust = (bundle: string) => {
+    writeFileSync(`${file}.new`, bundle);
+    renameSync(`${file}.new`, file);
+  };
+  trust(pki.bundle + other.bundle);
+  const serving = await serve(t, installation);
+  const [leaving, staying] = [
+    serving.as(await pki.identity('media.player')),
+    serving.as(await other.identity('media.player')),
+  ];
+  const ask = async (caller: typeof leaving) => (await caller('/access/read?resource=catalog:movie')).status;
+  t.deepEqual([await ask(leaving), await ask(staying)], [200, 200]);
+  trust(other.bundle);
+  await until('the root that left is refused', async () => (await ask(leaving)) === 401);
+  // The connection that was kept ends with its answer; a new handshake shows the chain again.
+  t.deepEqual([await ask(staying), await ask(staying), await ask(staying)], [503, 200, 200]);
+  t.is(await serving.end(), 0);
+});

@@ -2,7 +2,7 @@ import { TLSSocket } from 'node:tls';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { costs } from '../budgets/costs.ts';
-import { MissingCredentialsError, UnauthenticatedError } from '../errors.ts';
+import { MissingCredentialsError, ServiceUnavailableError, UnauthenticatedError } from '../errors.ts';
 import {
   type ClientCertificate,
   checkClientCertificate,
@@ -79,7 +79,7 @@ function recognize(deps: AuthenticationDeps, ctx: AppContext, certificateOf: Cer
   try {
     ctx.state.principal = byCertificate(deps, ctx, certificateOf);
   } catch (error) {
-    if (!(error instanceof UnauthenticatedError)) throw error;
+    if (!(error instanceof UnauthenticatedError || error instanceof ServiceUnavailableError)) throw error;
   }
 }
 
@@ -143,7 +143,7 @@ interface KnownConnection {
   readonly certificate: ClientCertificate;
   /** The authorities that it was checked against. */
   readonly generation: number;
-  readonly isTrusted: boolean;
+  readonly chain: Chain;
 }
 
 function connectionCertificates({ trust, clock }: AuthenticationDeps): CertificateReader {
@@ -156,21 +156,29 @@ function connectionCertificates({ trust, clock }: AuthenticationDeps): Certifica
     const certificate = read?.certificate ?? readConnection(ctx, clock);
     // A handshake checks against the authorities of its moment; those that were removed since count no more.
     const isCurrent = (read?.generation ?? trust.handshakeOf(socket)) === generation;
-    const checked = { certificate, generation, isTrusted: isCurrent || isTrusted(socket, trust) };
+    const checked = { certificate, generation, chain: isCurrent ? 'trusted' : chainOf(socket, trust) } as const;
     known.set(socket, checked);
     return requireTrust(ctx, checked);
   };
 }
 
-function isTrusted(socket: unknown, trust: ClientTrust): boolean {
+/** `unknown`: the authorities between it and a root are not known here, as the client has sent them in its handshake. */
+type Chain = 'trusted' | 'withdrawn' | 'unknown';
+
+function chainOf(socket: unknown, trust: ClientTrust): Chain {
   const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
-  return certificate !== undefined && trust.trusts(certificate);
+  if (certificate === undefined) return 'withdrawn';
+  if (trust.trusts(certificate)) return 'trusted';
+  return trust.isWithdrawn(certificate) ? 'withdrawn' : 'unknown';
 }
 
-/** A new handshake decides for those whose chain is not known here: the connection ends with the answer. */
-function requireTrust(ctx: AppContext, { certificate, isTrusted: trusted }: KnownConnection): ClientCertificate {
-  if (trusted) return certificate;
+/** A new handshake decides for those whose chain is not known here, which may be good: the connection ends with the answer. */
+function requireTrust(ctx: AppContext, { certificate, chain }: KnownConnection): ClientCertificate {
+  if (chain === 'trusted') return certificate;
   ctx.set('Connection', 'close');
+  if (chain === 'unknown') {
+    throw new ServiceUnavailableError('an authority of clients was removed: connect again', { retryAfterSeconds: 1 });
+  }
   throw new UnauthenticatedError('client certificate is not valid', { detail: { reason: 'authority withdrawn' } });
 }
 

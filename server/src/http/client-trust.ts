@@ -11,6 +11,8 @@ export interface ClientTrust {
   handshakeOf(connection: object): number;
   /** Whether a certificate that a handshake has verified chains to one of the authorities, as far as its chain is known here. */
   trusts(certificate: X509Certificate): boolean;
+  /** Whether it chains to an authority that was removed, as far as its chain is known here. */
+  isWithdrawn(certificate: X509Certificate): boolean;
 }
 
 /** The part of a connection that is looked at. */
@@ -25,6 +27,9 @@ function memoized<Result>(compute: (text: string) => Result): (text: string) => 
   };
 }
 
+/** Authorities that were removed and are remembered: connections of before are over long before there are as many. */
+const removedKept = 100;
+
 /** Longer chains are not followed. */
 const maxChain = 8;
 
@@ -37,6 +42,20 @@ function issuerIn(certificates: readonly X509Certificate[], certificate: X509Cer
   return certificates.find((issuer) => certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey));
 }
 
+/** Whether one of `authorities` has issued the certificate, or one of `chain` on the way to it. */
+function leadsTo(
+  authorities: readonly X509Certificate[],
+  certificate: X509Certificate,
+  chain: readonly X509Certificate[],
+): boolean {
+  let current: X509Certificate | undefined = certificate;
+  for (let length = 0; current !== undefined && length < maxChain; length += 1) {
+    if (issuerIn(authorities, current) !== undefined) return true;
+    current = issuerIn(chain, current);
+  }
+  return false;
+}
+
 /**
  * Reads the authorities of a PEM file. Node does not keep the chain that a client has sent, so those of `intermediates` (PEM) stand in for
  * it: who has another chain must connect again. `began` is told of each connection before its handshake, `met` of each after it. `reload` reloads the file and throws, changing nothing, when it cannot be read.
@@ -46,6 +65,7 @@ export function openClientTrust(
   intermediates: () => string,
 ): ClientTrust & { began(connection: Peer): void; met(connection: Peer): void; reload(): void } {
   let authorities = certificatesIn(readFileSync(file, 'utf8'));
+  let removed: readonly X509Certificate[] = [];
   let generation = 0;
   const handshakes = new WeakMap<object, number>();
   /** A TLS connection is another object than the one below it: they have their ends in common. */
@@ -65,19 +85,14 @@ export function openClientTrust(
     get generation() {
       return generation;
     },
-    trusts(certificate) {
-      const chain = known(intermediates());
-      let current: X509Certificate | undefined = certificate;
-      for (let length = 0; current !== undefined && length < maxChain; length += 1) {
-        if (issuerIn(authorities, current) !== undefined) return true;
-        current = issuerIn(chain, current);
-      }
-      return false;
-    },
+    trusts: (certificate) => leadsTo(authorities, certificate, known(intermediates())),
+    isWithdrawn: (certificate) => leadsTo(removed, certificate, known(intermediates())),
     reload() {
       const next = certificatesIn(readFileSync(file, 'utf8'));
       const isKept = (old: X509Certificate) => next.some((certificate) => certificate.raw.equals(old.raw));
-      if (!authorities.every(isKept)) generation += 1;
+      const gone = authorities.filter((old) => !isKept(old));
+      if (gone.length > 0) generation += 1;
+      removed = [...removed, ...gone].slice(-removedKept);
       authorities = next;
     },
   };

@@ -82,7 +82,7 @@ function appFor(
     isProbe: () => false,
     isOptional: () => true,
     isRevoked: () => false,
-    trust: { generation: 0, handshakeOf: () => -1, trusts: () => false },
+    trust: { generation: 0, handshakeOf: () => -1, trusts: () => false, isWithdrawn: () => false },
     takesLargeBody: () => false,
     // What names lead here is known to those alone who wrote them into certificates, and what is given is signed.
     isOwnHost: () => true,

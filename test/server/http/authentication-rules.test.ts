@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type X509Certificate } from 'node:crypto';
 import { TLSSocket } from 'node:tls';
-import { MissingCredentialsError, UnauthenticatedError } from '@signet/server/errors';
+import { MissingCredentialsError, ServiceUnavailableError, UnauthenticatedError } from '@signet/server/errors';
 import { type AuthenticationDeps, authentication } from '@signet/server/http/authentication';
 import type { PrincipalTokenUse } from '@signet/server/http/principal-token-use';
 import { profiles } from '@signet/server/profile';
@@ -73,7 +73,7 @@ function guardOf({
     isProbe: () => isProbe,
     isOptional: (method, path) => isOptional === true && method === 'GET' && path === '/path',
     isRevoked: (serial) => revoked.includes(serial),
-    trust: { generation: 0, handshakeOf: () => 0, trusts: () => true },
+    trust: { generation: 0, handshakeOf: () => 0, trusts: () => true, isWithdrawn: () => false },
     principalTokenUse: () => use,
     ...deps,
   });
@@ -225,6 +225,7 @@ for (const [note, ask, expected] of cases) {
 test('a connection of before an authority was removed counts while its certificate chains to another', (t) => {
   let generation = 1;
   let trusted = true;
+  let isWithdrawn = true;
   let asked = 0;
   const trust = {
     get generation() {
@@ -235,6 +236,7 @@ test('a connection of before an authority was removed counts while its certifica
       asked += 1;
       return trusted && certificate === player;
     },
+    isWithdrawn: () => isWithdrawn,
   };
   const guard = guardOf({ deps: { trust } });
   const [early, late] = [socketOf({ certificate: player }), socketOf({ certificate: player })];
@@ -250,6 +252,15 @@ test('a connection of before an authority was removed counts while its certifica
   generation = 3;
   for (const socket of [early, late, early]) t.is(outcomeOf(guard, socket), untrusted);
   t.is(asked, 4, 'a refusal is kept as long as the authorities are the same');
+  isWithdrawn = false;
+  generation = 4;
+  const unknown = {
+    instanceOf: ServiceUnavailableError,
+    message: 'an authority of clients was removed: connect again',
+  };
+  t.throws(() => outcomeOf(guard, early), unknown, 'its chain may be good');
+  const probe = guardOf({ isOpen: true, isProbe: true, deps: { trust } });
+  t.is(outcomeOf(probe, socketOf({ certificate: player })), 'nobody goes on', 'a probe is answered');
 });
 
 test('what a certificate says is read once a connection', (t) => {

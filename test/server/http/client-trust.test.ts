@@ -67,6 +67,11 @@ test('the generation grows when an authority was removed, and only then', (t) =>
   write([twin]);
   trust.reload();
   t.deepEqual([trust.generation, trust.trusts(leaf.certificate), trust.trusts(ofTwin.certificate)], [2, false, true]);
+  t.deepEqual(
+    [leaf, ofTwin, below].map(({ certificate }) => trust.isWithdrawn(certificate)),
+    [true, true, false],
+    'removed, removed once and back, below one that is not known here',
+  );
   unlinkSync(file);
   t.throws(() => trust.reload());
   t.deepEqual([trust.generation, trust.trusts(ofTwin.certificate)], [2, true], 'what cannot be read changes nothing');

@@ -56,7 +56,7 @@ const bareApp = {
   isProbe: () => false,
   isOptional: () => true,
   isRevoked: () => false,
-  trust: { generation: 0, handshakeOf: () => -1, trusts: () => false },
+  trust: { generation: 0, handshakeOf: () => -1, trusts: () => false, isWithdrawn: () => false },
   takesLargeBody: () => false,
   isOwnHost: () => true,
   principalTokenUse: () => 'confirms',

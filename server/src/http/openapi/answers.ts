@@ -58,7 +58,7 @@ const failures: Readonly<Record<number, FailureText>> = {
   },
   503: {
     name: 'ServiceUnavailable',
-    says: 'the store or another service that is needed cannot be used now',
+    says: 'the store or another service that is needed cannot be used now, or the caller has to connect again',
     headers: { 'Retry-After': 'always' },
   },
 };
@@ -73,7 +73,8 @@ const invalidClient = 'InvalidClient';
 export function failuresOf(operation: Operation, isOpen: boolean): Readonly<Record<number, Json>> {
   const statuses = [
     ...ofEveryOperation,
-    ...(isOpen ? [] : [401]),
+    // Whoever has to say who calls may have to do so on a new connection.
+    ...(isOpen ? [] : [401, 503]),
     ...(operation.body === undefined ? [] : [415]),
     ...operation.failures,
   ];
