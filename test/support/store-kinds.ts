@@ -9,12 +9,13 @@ export interface StoreKind {
   readonly name: string;
   /** A place for a new store, which can be opened any number of times. */
   place(t: Parameters<typeof temporaryFolder>[0]): Promise<StorePlace>;
+  /** The same without any tables. */
+  empty(t: Parameters<typeof temporaryFolder>[0]): Promise<StorePlace>;
 }
 
-const sqlite: StoreKind = {
-  name: 'SQLite',
-  place: async (t) => ({ kind: 'sqlite', file: join(temporaryFolder(t), 'signet.db') }),
-};
+const newFile: StoreKind['place'] = async (t) => ({ kind: 'sqlite', file: join(temporaryFolder(t), 'signet.db') });
+
+const sqlite: StoreKind = { name: 'SQLite', place: newFile, empty: newFile };
 
 function postgres(collation: Collation): StoreKind {
   let template: Promise<string> | undefined;
@@ -33,6 +34,7 @@ function postgres(collation: Collation): StoreKind {
       template ??= migrated();
       return place(await template);
     },
+    empty: () => place(),
   };
 }
 

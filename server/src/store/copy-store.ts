@@ -1,6 +1,7 @@
 import type { StorePlace } from '../config/store-place.ts';
 import type { OnProgress } from '../steps/progress.ts';
 import type { CopyEnd, CopyTarget } from './copy/copy-end.ts';
+import { markBeforeTables } from './copy/copy-mark.ts';
 import { type CopiedRows, copyRows } from './copy/copy-rows.ts';
 import { digestRows, firstDifference, type RowDigest } from './copy/row-digest.ts';
 import { openPostgresSource, openPostgresTarget } from './postgres/copy-ends.ts';
@@ -57,7 +58,7 @@ export function openSource(place: StorePlace, others: 'locked-out' | 'allowed'):
 }
 
 function openTarget(place: StorePlace): Promise<CopyTarget> {
-  return place.kind === 'sqlite' ? openSqliteTarget(place.file) : openPostgresTarget(place);
+  return place.kind === 'sqlite' ? openSqliteTarget(place.file) : openPostgresTarget(place, markBeforeTables);
 }
 
 /** Closes the store whatever becomes of the work. */

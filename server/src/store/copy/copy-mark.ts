@@ -25,6 +25,15 @@ export async function createMark(db: Kysely<Schema>, mark: CopyMark): Promise<vo
   await sql`insert into ${sql.table(markTable)} values (${mark.source}, ${mark.digest}, null)`.execute(db);
 }
 
+/** Of a copy that has not begun: nothing of its source is there. The first that is written into a new target, before its tables. */
+export async function markBeforeTables(db: Kysely<Schema>): Promise<void> {
+  await createMark(db, { source: '', digest: '' });
+}
+
+export function hasBegun({ source }: CopyMark): boolean {
+  return source !== '';
+}
+
 export async function readMark(db: Kysely<Schema>): Promise<CopyMark> {
   const { rows } = await sql`select source, digest, last from ${sql.table(markTable)}`.execute(db);
   const { last, ...mark } = markRow.parse(rows[0]);

@@ -4,7 +4,7 @@ import { ConflictError, StoreRefusedError } from '../../errors.ts';
 import type { OnProgress } from '../../steps/progress.ts';
 import type { Schema } from '../database-schema.ts';
 import type { CopyEnd, CopyTarget } from './copy-end.ts';
-import { type CopyMark, createMark, partialCopy, readMark, removeMark, updateMark } from './copy-mark.ts';
+import { type CopyMark, createMark, hasBegun, partialCopy, readMark, removeMark, updateMark } from './copy-mark.ts';
 import { insertRows, keyOf, readPages } from './pages.ts';
 import { digestRows, firstDifference, type RowDigest } from './row-digest.ts';
 import type { TableShape } from './table-shape.ts';
@@ -136,8 +136,15 @@ async function begin(db: Kysely<Schema>, target: CopyTarget, { shapes, resume, m
     await createMark(db, mark);
     return { began: 'new', isWhole: false };
   }
+  const known = await readMark(db);
+  if (!hasBegun(known)) {
+    await requireEmpty(db, target.place, shapes);
+    await deleteRows(db, shapes);
+    await updateMark(db, mark);
+    return { began: 'new', isWhole: false };
+  }
   if (!resume) throw partialCopy(target.place);
-  const { source, digest, last } = await readMark(db);
+  const { source, digest, last } = known;
   if (source !== mark.source)
     throw new ConflictError(`\`${target.place}\` is a partial copy of another store: remove it, or name its source`);
   if (digest === mark.digest) return { began: 'resumed', isWhole: false, ...(last !== undefined && { last }) };

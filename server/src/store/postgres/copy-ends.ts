@@ -8,7 +8,7 @@ import type { Schema } from '../database-schema.ts';
 import { refuseOtherSteps } from '../known-steps.ts';
 import { commandName, PostgresConnections, serverName } from './connections.ts';
 import { SignetPostgresDialect } from './dialect.ts';
-import { appliedSteps, checkTables, migrate } from './migrate.ts';
+import { appliedSteps, checkTables, type MigrateOptions, migrate } from './migrate.ts';
 import { placeOf } from './open-postgres.ts';
 import { isMarked } from './partial-copy.ts';
 import { refusalOf, translateError } from './postgres-errors.ts';
@@ -23,12 +23,15 @@ export function openPostgresSource(
   return openEnd(settings, { mode: 'check', others, marked: 'refused', schema });
 }
 
-/** A database to copy into, with the schema of this program, made where there is none. Throws `ConflictError` when servers are connected to it. */
-export function openPostgresTarget(settings: PostgresSettings): Promise<CopyTarget> {
-  return openEnd(settings, { mode: 'migrate', others: 'locked-out', marked: 'allowed', schema: 'exact' });
+/** A database to copy into, with the schema of this program, made where there is none, in one transaction with what `beforeTables` writes. Throws `ConflictError` when servers are connected to it. */
+export function openPostgresTarget(
+  settings: PostgresSettings,
+  beforeTables?: MigrateOptions['beforeTables'],
+): Promise<CopyTarget> {
+  return openEnd(settings, { mode: 'migrate', others: 'locked-out', marked: 'allowed', schema: 'exact', beforeTables });
 }
 
-interface EndOptions {
+interface EndOptions extends Pick<MigrateOptions, 'beforeTables'> {
   readonly mode: 'migrate' | 'check';
   readonly others: 'locked-out' | 'allowed';
   readonly marked: 'refused' | 'allowed';
@@ -42,7 +45,7 @@ interface PostgresEnd extends CopyTarget {
 }
 
 async function openEnd(settings: PostgresSettings, options: EndOptions): Promise<PostgresEnd> {
-  const { mode, others, marked, schema } = options;
+  const { mode, others, marked, schema, beforeTables } = options;
   const place = placeOf(settings);
   const connections = new PostgresConnections(settings, commandName);
   try {
@@ -52,7 +55,7 @@ async function openEnd(settings: PostgresSettings, options: EndOptions): Promise
       new Kysely<Schema>({ dialect: new SignetPostgresDialect(connections, uses[use]) });
     const reads = opened('reads');
     if (others === 'locked-out') await refuseServers(reads, place);
-    await migrate(connections, { place, now: systemClock.now(), mode });
+    await migrate(connections, { place, now: systemClock.now(), mode, beforeTables });
     await checkTables(reads, place);
     if (schema === 'exact') refuseOtherSteps(await appliedSteps(reads), place);
     if (marked === 'refused' && (await isMarked(reads))) throw partialCopy(place);

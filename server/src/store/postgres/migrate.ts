@@ -20,12 +20,14 @@ const lockAttempts = 24;
 /** Steps rewrite tables of any size. */
 const stepTimeoutMs = 3_600_000;
 
-interface MigrateOptions {
+export interface MigrateOptions {
   /** For messages. */
   readonly place: string;
   readonly now: number;
   /** `check`: an older schema is refused. */
   readonly mode: 'migrate' | 'check';
+  /** Executed first in the transaction that makes the first tables. */
+  readonly beforeTables?: ((db: Kysely<Schema>) => Promise<void>) | undefined;
 }
 
 /** What programs have to know to work with a schema: how many of its steps. Beside the steps, as programs ask that do not know them. */
@@ -108,9 +110,10 @@ export async function appliedSteps(db: Kysely<Schema>): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-async function runSteps(db: Kysely<Schema>, { now, place }: MigrateOptions): Promise<void> {
+async function runSteps(db: Kysely<Schema>, { now, place, beforeTables }: MigrateOptions): Promise<void> {
   // Another server may have done it meanwhile, one of a newer program included.
   if (await isCurrent(db, { now, place, mode: 'migrate' })) return;
+  if ((await appliedSteps(db)).length === 0) await beforeTables?.(db);
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined) throw error;

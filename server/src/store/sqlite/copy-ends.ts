@@ -5,12 +5,13 @@ import type Database from 'better-sqlite3';
 import { Kysely } from 'kysely';
 import { ConflictError } from '../../errors.ts';
 import type { CopyEnd, CopyTarget } from '../copy/copy-end.ts';
+import { markBeforeTables } from '../copy/copy-mark.ts';
 import type { Schema } from '../database-schema.ts';
 import { mayWrite, openDatabase, openForReading } from './connect.ts';
 import { SignetSqliteDialect } from './dialect.ts';
 import { checkOwnFile, checkStoreFile, createStoreFile } from './file-checks.ts';
 import { requireInStep } from './in-step.ts';
-import { checkSchema, knownSchemas } from './known-schema.ts';
+import { appliedSteps, checkSchema, knownSchemas } from './known-schema.ts';
 import { lookAt, prepareWhenFree, refusalOf, refuseLostFile } from './open-sqlite.ts';
 import { isMarked } from './partial-copy.ts';
 import { isBusy } from './sqlite-errors.ts';
@@ -73,20 +74,23 @@ function endOver(file: string, database: Database.Database): CopyEnd {
 /** A store to copy into, made (mode 0600) where there is none, and locked until it is closed. Its witness is in step once the copy is complete. */
 export async function openSqliteTarget(file: string): Promise<CopyTarget> {
   try {
-    removeEmpty(file);
+    removeUnfilled(file);
     refuseLostFile(file);
     createStoreFile(file);
     checkStoreFile(file);
-    if (!isPartialCopy(file)) await prepareWhenFree(file, systemClock, 'alone');
+    if (!isPartialCopy(file)) await prepareWhenFree(file, systemClock, 'alone', markBeforeTables);
     return targetOver(file, lockedDatabase(file));
   } catch (error) {
     throw refusalOf(file, error);
   }
 }
 
-/** A copy that was killed in its first moment leaves an empty file. One that has a witness was a store. */
-function removeEmpty(file: string): void {
-  if (checkOwnFile(file)?.size !== 0 || readWitness(file) !== 'missing') return;
+/** A copy that was killed in its first moment leaves an empty file, or its mark alone. One that has a witness was a store. */
+function removeUnfilled(file: string): void {
+  const size = checkOwnFile(file)?.size;
+  if (size === undefined || readWitness(file) !== 'missing') return;
+  const isUnfilled = (database: Database.Database) => isMarked(database) && appliedSteps(database).length === 0;
+  if (size > 0 && !lookAt(file, isUnfilled)) return;
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${file}${suffix}`, { force: true });
 }
 

@@ -97,13 +97,28 @@ const checkedKibibytes = 200;
 /** Whether a store is compared with the witness beside it; the copy of a backup has none. */
 type Beside = 'with-witness' | 'alone';
 
+/** What is written into a file before its first tables, on the disk before these. */
+type BeforeTables = (db: Kysely<Schema>) => Promise<void>;
+
 /** Checks the whole file and brings it up to date, waiting for the lock. Throws what SQLite throws, and `StoreRefusedError`. */
-export async function prepareWhenFree(file: string, clock: Clock, beside: Beside): Promise<void> {
+export async function prepareWhenFree(
+  file: string,
+  clock: Clock,
+  beside: Beside,
+  beforeTables?: BeforeTables,
+): Promise<void> {
   const retry = new LockRetry();
-  await retry.waitFor(() => prepare(file, clock, retry, beside));
+  await retry.waitFor(() => prepare(file, { clock, retry, beside, beforeTables }));
 }
 
-async function prepare(file: string, clock: Clock, retry: LockRetry, beside: Beside): Promise<void> {
+interface Preparation {
+  readonly clock: Clock;
+  readonly retry: LockRetry;
+  readonly beside: Beside;
+  readonly beforeTables: BeforeTables | undefined;
+}
+
+async function prepare(file: string, { clock, retry, beside, beforeTables }: Preparation): Promise<void> {
   checkWhole(file, beside);
   const database = openDatabase(file);
   const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes', retry) });
@@ -111,6 +126,7 @@ async function prepare(file: string, clock: Clock, retry: LockRetry, beside: Bes
     // Before anything is written: a trigger would take part in it.
     checkSchema(database, file, knownSchemas(), 'older-is-fine');
     database.pragma('journal_mode = WAL');
+    if (appliedSteps(database).length === 0) await beforeTables?.(db);
     if (appliedSteps(database).length < stepNames.length) await (await import('./migrate.ts')).migrate(db);
     await insertMeta(db, clock.now());
     if (beside === 'with-witness' && readWitness(file) === 'missing') createWitness(file, readPosition(database));
