@@ -1,3 +1,4 @@
+import { maxBundleBytes as largestBundle } from '@signet/policy-engine/bundle';
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { Access, principalTokenHeaderOf } from './access.ts';
 import { wholeNumber } from './arguments.ts';
@@ -53,7 +54,7 @@ export interface ClientOptions {
   readonly tokenCacheFile?: string;
   /** Protected services by origin (`https://catalog.example:4444`) and the token that each wants, for `fetch`. */
   readonly targets?: Readonly<Record<string, Target>>;
-  /** Largest bundle accepted. Default 8 MiB. */
+  /** Largest bundle accepted, in bytes. Default: the largest that a server makes (32 MiB). */
   readonly maxBundleBytes?: number;
   /** URL of a proxy that tunnels (CONNECT); none by default, the environment is not read. */
   readonly proxy?: string;
@@ -166,7 +167,7 @@ export function createClient(options: ClientOptions): SignetClient {
   const tokenHeader = principalTokenHeaderOf(options.profile ?? 'signet');
   const clock = options.clock ?? systemClock;
   const cacheSize = wholeNumber(options.tokenCacheSize ?? 1000, 'tokenCacheSize', 1, 1_000_000);
-  const maxBundleBytes = wholeNumber(options.maxBundleBytes ?? 8 << 20, 'maxBundleBytes', 1, 1 << 30);
+  const maxBundleBytes = wholeNumber(options.maxBundleBytes ?? largestBundle, 'maxBundleBytes', 1, largestBundle);
   const retries = wholeNumber(options.retries ?? 2, 'retries', 0, 100);
   const { agents, timeouts } = openAgents(options, clock);
   const retry = { retries, random: options.random ?? Math.random };

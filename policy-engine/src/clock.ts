@@ -19,11 +19,13 @@ export function formatTimestamp(milliseconds: number): string {
 
 const timestampGrammar = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,3})?Z$/;
 
-/** Milliseconds since the epoch of an RFC 3339 time in UTC, or `undefined` when the text is not one. */
+/** Milliseconds since the epoch of an RFC 3339 time in UTC, or `undefined` when the text is not one: also for a day or an hour that does not exist. */
 export function parseTimestamp(text: string): number | undefined {
   if (!timestampGrammar.test(text)) return undefined;
   const milliseconds = Date.parse(text);
-  return Number.isNaN(milliseconds) ? undefined : milliseconds;
+  // `Date.parse` takes 30 February for 2 March, and 24:00 for 0:00 of the next day.
+  const isMoved = Number.isNaN(milliseconds) || formatTimestamp(milliseconds).slice(0, 19) !== text.slice(0, 19);
+  return isMoved ? undefined : milliseconds;
 }
 
 /** The time as the object that some libraries insist on. */

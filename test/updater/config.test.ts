@@ -29,7 +29,7 @@ test('reads a file, paths relative to it, names lower-cased, the rest by default
       policyDir: join(folder, 'policy'),
       domains: ['catalog', 'media'],
       maxDomains: 1000,
-      maxBundleBytes: 8_388_608,
+      maxBundleBytes: 33_554_432,
       connectTimeoutMs: 30_000,
       readTimeoutMs: 30_000,
       logLevel: 'info',

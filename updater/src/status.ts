@@ -1,7 +1,8 @@
 import { formatTimestamp } from '@signet/policy-engine/clock';
+import { bundleSuffix } from '@signet/policy-engine/internal/files';
 import type { DomainName } from '@signet/policy-engine/names';
 import { z } from 'zod';
-import { fileNames, type PolicyDirectory } from './files/policy-directory.ts';
+import { bundleName, fileNames, type PolicyDirectory } from './files/policy-directory.ts';
 import { isSuccess, type Outcome } from './outcome.ts';
 
 const timestamp = z.string();
@@ -119,10 +120,9 @@ export function domainStatus(before: DomainStatus | undefined, outcome: Outcome,
 
 /** Domains of the bundles in a listing of the directory that are not in `configured`. */
 export function unconfiguredDomains(names: readonly string[], configured: readonly DomainName[]): string[] {
-  const known = new Set<string>(configured);
+  const known = new Set(configured.map(bundleName));
   return names
-    .filter((name) => name.endsWith('.pol') && !name.startsWith('.'))
-    .map((name) => name.slice(0, -'.pol'.length))
-    .filter((name) => !known.has(name))
+    .filter((name) => name.endsWith(bundleSuffix) && !name.startsWith('.') && !known.has(name))
+    .map((name) => name.slice(0, -bundleSuffix.length))
     .sort();
 }

@@ -6,6 +6,7 @@ export {
   replaceFileSync,
   temporaryName,
 } from './atomic-file.ts';
+export { bundleSuffix, domainFileName } from './domain-file.ts';
 export {
   type FileCalls,
   promisedCalls,

@@ -80,7 +80,7 @@ function memoryHealth(set: PolicySet): DomainHealth[] {
 }
 
 function directoryHealth(directory: PolicyDirectories, now: number): DomainHealth[] {
-  const errors = new Map([...directory.errors].map(([file, error]) => [file.replace(/\.pol$/, ''), error]));
+  const errors = new Map(directory.errors);
   const domains: DomainHealth[] = [];
   for (const [domain, bundle] of directory.bundles) {
     const { issued, expires, loaded, version, policy } = bundle;

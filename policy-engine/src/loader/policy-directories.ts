@@ -3,6 +3,7 @@ import { PolicyEngineError } from '../errors.ts';
 import type { CryptoKey, KeySource } from '../keys/index.ts';
 import { reportFault } from '../on-error.ts';
 import type { KeyPurpose } from '../wire/index.ts';
+import { bundleFileName } from './bundle-file.ts';
 import { FloorFile } from './floor-file.ts';
 import type { LoadedBundle } from './load-bundle.ts';
 import { type DirectoryOptions, type FileError, lags, PolicyDirectory } from './policy-directory.ts';
@@ -113,7 +114,7 @@ export class PolicyDirectories {
     return this.#bundles;
   }
 
-  /** Files that could not be loaded, by name. */
+  /** Why the bundles of domains could not be loaded. */
   get errors(): PolicyDirectory['errors'] {
     return new Map([...this.#directories.flatMap(({ errors }) => [...errors]), ...this.#refused]);
   }
@@ -173,12 +174,11 @@ export class PolicyDirectories {
   }
 
   /** What is to be told of a bundle that may not follow the floor; the same fault is told once. */
-  #refuse(domain: string, error: PolicyEngineError): [file: string, FileError] {
-    const file = `${domain}.pol`;
-    const known = this.#refused.get(file);
-    if (known?.error.message === error.message) return [file, known];
-    reportFault(this.#options, error, file);
-    return [file, { error, at: this.#options.clock.now() }];
+  #refuse(domain: string, error: PolicyEngineError): [domain: string, FileError] {
+    const known = this.#refused.get(domain);
+    if (known?.error.message === error.message) return [domain, known];
+    reportFault(this.#options, error, bundleFileName(domain));
+    return [domain, { error, at: this.#options.clock.now() }];
   }
 }
 

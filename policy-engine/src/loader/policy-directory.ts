@@ -5,8 +5,9 @@ import type { Clock } from '../clock.ts';
 import type { PolicySet } from '../engine/policy-set.ts';
 import { PolicyEngineError, type PolicyEngineErrorCode } from '../errors.ts';
 import type { KeySource } from '../keys/index.ts';
-import { type DomainName, parseDomainName } from '../names/index.ts';
+import type { DomainName } from '../names/index.ts';
 import { type OnError, reportFault } from '../on-error.ts';
+import { BundleFiles, bundleFileName } from './bundle-file.ts';
 import { DirectoryKeys } from './directory-keys.ts';
 import type { FloorFile } from './floor-file.ts';
 import { Floors } from './floors.ts';
@@ -50,11 +51,10 @@ export interface FileError {
 
 /** What is known of one file that stands in the way or in force. */
 interface FileState {
+  readonly domain: DomainName;
   identity: string | undefined;
   error: FileError | undefined;
 }
-
-const suffix = '.pol';
 
 /** Without events, as on network file systems, a change is in force within half a minute. */
 const rescanIntervalMs = 15_000;
@@ -81,6 +81,7 @@ export class PolicyDirectory {
   readonly #floors: Floors;
   /** Of all directories, over restarts. */
   readonly #commonFloors: Pick<FloorFile, 'of'>;
+  readonly #bundleFiles: BundleFiles;
   readonly #files = new Map<string, FileState>();
   readonly #listeners = new Set<(set: PolicySet) => void>();
   readonly #issuerListeners = new Set<() => void>();
@@ -93,6 +94,7 @@ export class PolicyDirectory {
   private constructor(options: OpenDirectoryOptions, keys: KeySource | undefined, commonFloors: Pick<FloorFile, 'of'>) {
     this.#options = options;
     this.#clock = options.clock;
+    this.#bundleFiles = new BundleFiles(options.policyDir);
     this.#ownKeys = new DirectoryKeys(options.policyDir, { minRsaBits: options.minRsaBits });
     this.#keys = keys ?? this.#ownKeys;
     this.#keyRevision = new KeyRevision(this.#keys);
@@ -145,10 +147,10 @@ export class PolicyDirectory {
     return this.#bundles;
   }
 
-  /** Files that could not be loaded, by name. */
+  /** Why the bundles of domains could not be loaded. */
   get errors(): ReadonlyMap<string, FileError> {
     const errors = new Map<string, FileError>();
-    for (const [file, { error }] of this.#files) if (error !== undefined) errors.set(file, error);
+    for (const [, { domain, error }] of this.#files) if (error !== undefined) errors.set(domain, error);
     return errors;
   }
 
@@ -201,7 +203,7 @@ export class PolicyDirectory {
     const next = new Map(this.#bundles);
     let changed = await this.#dropWithdrawn(next);
     for (const [file] of this.#files) if (!names.has(file)) this.#files.delete(file);
-    for (const domain of next.keys()) if (!names.has(`${domain}${suffix}`)) changed = next.delete(domain);
+    for (const domain of next.keys()) if (!names.has(bundleFileName(domain))) changed = next.delete(domain);
     for (const [file, domain] of names) changed = (await this.#load(file, domain, next)) || changed;
     this.#scanned = this.#clock.now();
     if (!changed) return;
@@ -224,7 +226,7 @@ export class PolicyDirectory {
     return false;
   }
 
-  /** Bundle files and their domains; a name that is not a domain in lower case is reported. */
+  /** Bundle files and their domains. */
   async #list(): Promise<Map<string, DomainName> | undefined> {
     let entries: string[];
     try {
@@ -234,13 +236,7 @@ export class PolicyDirectory {
       this.#error = new PolicyEngineError('bundle-unreadable', 'the policy directory cannot be read', { cause });
       return undefined;
     }
-    const names = new Map<string, DomainName>();
-    for (const file of entries) {
-      if (!file.endsWith(suffix) || file.startsWith('.')) continue;
-      const domain = domainOf(file);
-      if (domain !== undefined) names.set(file, domain);
-    }
-    return names;
+    return this.#bundleFiles.among(entries);
   }
 
   /** A bundle whose key was withdrawn goes; everything that failed is tried again under the new keys. */
@@ -249,10 +245,10 @@ export class PolicyDirectory {
     if (answers === undefined) return false;
     for (const domain of answers.withdrawn) {
       next.delete(domain);
-      this.#files.delete(`${domain}${suffix}`);
+      this.#files.delete(bundleFileName(domain));
     }
     // Those that the source has no answer for are read again, which says so.
-    const failed = new Set(answers.failed.map((domain) => `${domain}${suffix}`));
+    const failed = new Set(answers.failed.map(bundleFileName));
     for (const [file, state] of this.#files) {
       if (state.error !== undefined || failed.has(file)) state.identity = undefined;
     }
@@ -260,7 +256,7 @@ export class PolicyDirectory {
   }
 
   async #load(file: string, domain: DomainName, next: Map<string, LoadedBundle>): Promise<boolean> {
-    const state = this.#files.get(file) ?? { identity: undefined, error: undefined };
+    const state = this.#files.get(file) ?? { domain, identity: undefined, error: undefined };
     this.#files.set(file, state);
     const read = await readRegularFile(join(this.#options.policyDir, file), maxBundleBytes, state.identity);
     if (read.kind === 'unchanged') return false;
@@ -293,16 +289,6 @@ export class PolicyDirectory {
 /** A bundle past its expiry is taken (and denies), but not in place of one that is still good. */
 function isWorse(bundle: LoadedBundle, current: LoadedBundle | undefined, now: number): boolean {
   return bundle.expires <= now && current !== undefined && current.expires > now;
-}
-
-function domainOf(file: string): DomainName | undefined {
-  const name = file.slice(0, -suffix.length);
-  try {
-    const domain = parseDomainName(name);
-    return domain === name ? domain : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function unreadable(problem: string, cause?: unknown): PolicyEngineError {

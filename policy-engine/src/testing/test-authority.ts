@@ -7,6 +7,7 @@ import type { EngineOptions } from '../engine/requests.ts';
 import { PolicyEngine } from '../engine.ts';
 import { replaceFile } from '../files/index.ts';
 import type { CryptoKey } from '../keys/index.ts';
+import { bundleFileName } from '../loader/bundle-file.ts';
 import type { PolicyInput } from '../policy/index.ts';
 import type { Jwk, JwkList, JwsPolicyData, KeyPurpose } from '../wire/index.ts';
 import { makeCertificate, type TestCertificate } from './test-certificate.ts';
@@ -144,7 +145,7 @@ export class TestAuthority {
     const write = (name: string, content: unknown) =>
       replaceFile(join(policyDir, name), JSON.stringify(content), { mode: 0o644 });
     await write('keys.json', { issuer: this.issuer, keys: this.keys.keys });
-    await write(`${input.domain}.pol`, await this.bundle(input));
+    await write(bundleFileName(input.domain), await this.bundle(input));
   }
 
   /** An engine over unsigned policies that trusts this authority and uses its clock. */

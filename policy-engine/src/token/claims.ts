@@ -1,4 +1,5 @@
 import { decodeBase64url } from '../base64url.ts';
+import { maxTokenRoles } from '../wire/token-bounds.ts';
 
 /** An access token whose signature, issuer, type and claims were found good. */
 export interface VerifiedAccessToken {
@@ -55,7 +56,6 @@ interface ClaimRules {
 
 /** The last second of the year 9999: no honest claim is later. */
 const latestTime = 253_402_300_799;
-const maxRoles = 1000;
 
 /** Checks the claims of a token whose signature was verified; the expiry is left to the caller. */
 export function readClaims(
@@ -106,7 +106,7 @@ interface Audience {
 
 /** `named`: the role of the audience, which must be one of them. */
 function readRoles(value: unknown, named: string | undefined): readonly string[] | undefined {
-  if (!Array.isArray(value) || value.length === 0 || value.length > maxRoles) return undefined;
+  if (!Array.isArray(value) || value.length === 0 || value.length > maxTokenRoles) return undefined;
   const roles: string[] = [];
   for (const role of value as readonly unknown[]) {
     if (typeof role !== 'string' || role === '') return undefined;

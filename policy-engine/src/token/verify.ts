@@ -1,5 +1,6 @@
 import { decodeBase64url } from '../base64url.ts';
 import type { CryptoKey, KeySource } from '../keys/index.ts';
+import { maxTokenLength } from '../wire/token-bounds.ts';
 import { readClaims, type TokenFault, type VerifiedAccessToken } from './claims.ts';
 import { parsePart } from './parse-part.ts';
 import { type CheckSignature, checkWebSignature, type SignedText, signatureAlgorithms } from './signature.ts';
@@ -30,9 +31,6 @@ export type TokenOutcome =
   | { readonly kind: 'valid'; readonly token: VerifiedAccessToken }
   | { readonly kind: 'expired'; readonly token: VerifiedAccessToken }
   | { readonly kind: 'invalid'; readonly fault: TokenFault };
-
-/** The longest token that is looked at, in characters. */
-export const maxTokenLength = 16_384;
 
 const space = 0x20;
 const tab = 0x09;

@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { UnknownDomainError } from '../errors.ts';
+import { documentName } from '../management/documents/read-folder.ts';
 import { documentOf, exportDomain } from '../management/export-domain.ts';
 import { unpackDomain } from '../model/packed-members.ts';
 import type { DomainRecord } from '../model/records.ts';
@@ -69,7 +70,7 @@ async function writeDocuments(
 ): Promise<string[]> {
   const folder = outputFolder(name);
   const files = domains.map((domain) => ({
-    file: join(folder, `${domain.name}.yaml`),
+    file: join(folder, documentName(domain.name)),
     text: `${schemaHeader('domain')}${exportDomain(domain)}`,
   }));
   // Before the first one is written.

@@ -12,6 +12,7 @@ import type { DomainDocument } from './documents/parse-document.ts';
 import { byPlace, placeOf } from './documents/places.ts';
 import { checkReferences } from './documents/references.ts';
 import { roleWarnings } from './documents/role-warnings.ts';
+import { tokenSizeWarnings } from './documents/token-size-warnings.ts';
 import { expiredMembers, freshlyExpired } from './expired-members.ts';
 import { placeholders, type StoredWorld } from './stored-world.ts';
 
@@ -56,7 +57,7 @@ export function checkDocuments(
   const mistakes = changes.flatMap((change) => {
     const { document } = change;
     const unused = [...assertionWarnings(document), ...roleWarnings(document, all, now)];
-    return [...unused, ...expiredBefore(change, isWhole, now)].sort(byPlace);
+    return [...unused, ...tokenSizeWarnings(document, now), ...expiredBefore(change, isWhole, now)].sort(byPlace);
   });
   return {
     snapshot: compiled.snapshot,

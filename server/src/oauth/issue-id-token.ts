@@ -11,6 +11,7 @@ import { idTokenClaims } from './claims.ts';
 import type { IdTokenRequest } from './id-token-request.ts';
 import type { IssueTokensDeps } from './issue-tokens.ts';
 import { idTokenLifeSeconds } from './lifetimes.ts';
+import { requirePresentable } from './token-size.ts';
 
 export interface IdTokenDeps extends IssueTokensDeps {
   /** Below which a service has a name of its own, to which the browser of a user may be sent. */
@@ -42,7 +43,8 @@ export function issueIdToken(
   const now = epochSeconds(deps.clock);
   const lifeSeconds = Math.min(request.requestedSeconds ?? idTokenLifeSeconds, maxIdTokenSeconds);
   const claims = idTokenClaims({ issuer, principal: principal.name, domain, service, now, lifeSeconds });
-  return { idToken: signer.sign(JSON.stringify({ ...claims, nonce: request.nonce, groups })), expires: claims.exp };
+  const idToken = signer.sign(JSON.stringify({ ...claims, nonce: request.nonce, groups }));
+  return { idToken: requirePresentable(idToken, groups?.length ?? 0), expires: claims.exp };
 }
 
 function checkClient({ suffixes }: IdTokenDeps, snapshot: Snapshot, { client, redirect }: IdTokenRequest): void {

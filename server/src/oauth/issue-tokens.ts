@@ -20,6 +20,7 @@ import { joined } from './joined.ts';
 import { accessTokenLife, idTokenLifeSeconds, type LifetimeBounds } from './lifetimes.ts';
 import type { RequestedScope } from './scope.ts';
 import type { TokenRequest } from './token-request.ts';
+import { requirePresentable } from './token-size.ts';
 
 export interface IssueTokensDeps {
   readonly snapshot: () => Snapshot;
@@ -86,7 +87,7 @@ export function issueTokens(
     ...binding,
   });
   const response: AccessTokenResponse = {
-    access_token: accessToken.sign(claims),
+    access_token: requirePresentable(accessToken.sign(claims), names.length),
     token_type: 'Bearer',
     expires_in: lifeSeconds,
     scope: joined(names, ' ', `${domain.name}:role.`),

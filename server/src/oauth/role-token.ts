@@ -10,6 +10,7 @@ import { ybase64 } from '../ybase64.ts';
 import { type IssueTokensDeps, rolesToGrant } from './issue-tokens.ts';
 import { accessTokenLife, secondsOf } from './lifetimes.ts';
 import { maxScopeItems, type RequestedScope } from './scope.ts';
+import { requirePresentable } from './token-size.ts';
 
 export interface RoleTokenDeps extends IssueTokensDeps {
   /** The host of the base URL. */
@@ -78,5 +79,6 @@ export function issueRoleToken(
   ];
   const text = fields.join(';');
   const signature = sign('sha256', Buffer.from(text, 'latin1'), key.privateKey);
-  return { token: `${text};s=${ybase64(signature)}`, expiryTime: now + life };
+  const token = requirePresentable(`${text};s=${ybase64(signature)}`, roles.length);
+  return { token, expiryTime: now + life };
 }

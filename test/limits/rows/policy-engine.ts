@@ -5,6 +5,7 @@ import { type KeySource, PolicyEngine, staticKeys } from '@signet/policy-engine'
 import { buildBundle, signBundle, verifyBundle } from '@signet/policy-engine/bundle';
 import { systemClock } from '@signet/policy-engine/clock';
 import { canonicalPath } from '@signet/policy-engine/http';
+import { bundleSuffix, domainFileName } from '@signet/policy-engine/internal/files';
 import { didYouMean } from '@signet/policy-engine/internal/nearest';
 import { instanceHostName, parseDomainName } from '@signet/policy-engine/names';
 import { compileDomain } from '@signet/policy-engine/policy';
@@ -290,12 +291,22 @@ export const engineRows: readonly Row[] = [
     now -= ms;
     return steady.now() === 10_000_000 && steady.setBackMs === ms;
   }),
+  elsewhere(
+    'policy-engine/src/wire/token-bounds.ts',
+    'maxIssuedTokenLength',
+    'server/oauth/token-size.test.ts',
+    'a token is as long as services accept, or refused with what to do',
+  ),
+  maximum('policy-engine/src/files/domain-file.ts', 'maxDomainInFileName', (length) => {
+    const file = domainFileName('d'.repeat(length), bundleSuffix);
+    return !file.startsWith('@') && `.${file}.0123456789abcdef.tmp`.length <= 255;
+  }),
   inner('policy-engine/src/steps/slices.ts', 'maxSliceMs', 'it says when others have their turn, not what comes out'),
   maximum('policy-engine/src/token/claims.ts', 'latestTime', (exp) => readClaims({ exp })),
-  maximum('policy-engine/src/token/claims.ts', 'maxRoles', (count) =>
+  maximum('policy-engine/src/wire/token-bounds.ts', 'maxTokenRoles', (count) =>
     readClaims({ scp: Array.from({ length: count }, (_, index) => `r${index}`) }),
   ),
-  maximum('policy-engine/src/token/verify.ts', 'maxTokenLength', async (size) => {
+  maximum('policy-engine/src/wire/token-bounds.ts', 'maxTokenLength', async (size) => {
     const options = { keys: noKeys, issuers: ['i'], audiences: undefined, now: 0 };
     const outcome = await verifyAccessToken('x'.repeat(size), options as never);
     return outcome.kind === 'invalid' && outcome.fault !== 'too-large';

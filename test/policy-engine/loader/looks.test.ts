@@ -75,12 +75,12 @@ test('a file that cannot be used is told until it is gone, with the time when th
   const { authority, put, look, directory, policyDir } = await world(t);
   put('other.pol', 'none');
   t.is(await look(), 'look');
-  const { at, error } = directory.errors.get('other.pol') ?? {};
+  const { at, error } = directory.errors.get('other') ?? {};
   t.is(error?.code, 'bundle-malformed');
   t.is(at, authority.clock.now());
   authority.clock.advance(1000);
   t.is(await look(), 'look');
-  t.is(directory.errors.get('other.pol')?.at, at, 'it is not read again');
+  t.is(directory.errors.get('other')?.at, at, 'it is not read again');
   rmSync(join(policyDir, 'other.pol'));
   t.is(await look(), 'look');
   t.deepEqual([...directory.errors.keys()], []);
@@ -94,7 +94,7 @@ test('a bundle that is not yet valid is in force when its time has come', async 
   authority.clock.advance(-hour);
   put('catalog.pol', ahead);
   t.is(await look(), 'look');
-  t.is(directory.errors.get('catalog.pol')?.error.code, 'bundle-not-yet-valid');
+  t.is(directory.errors.get('catalog')?.error.code, 'bundle-not-yet-valid');
   authority.clock.advance(hour);
   t.is(await look(), 'change look');
   t.deepEqual([versions(), directory.errors.size], [['catalog 2'], 0]);
@@ -152,7 +152,7 @@ for (const [note, put, problem] of unreadable) {
     const { directory, look, policyDir } = await world(t);
     put(join(policyDir, 'other.pol'));
     t.is(await look(), 'look');
-    const { error } = directory.errors.get('other.pol') ?? {};
+    const { error } = directory.errors.get('other') ?? {};
     t.deepEqual([error?.code, error?.message], ['bundle-unreadable', `bundle cannot be used: ${problem}`]);
   });
 }

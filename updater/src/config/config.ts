@@ -105,8 +105,8 @@ const settings = z.strictObject({
     .int()
     .min(1024)
     .max(maxBundleBytes)
-    .default(8 << 20)
-    .meta(about('0.1', 33_554_432, 'The largest bundle that is taken.')),
+    .default(maxBundleBytes)
+    .meta(about('0.1', 8_388_608, 'The largest bundle that is taken, in bytes.')),
   connectTimeoutMs: milliseconds
     .default(30_000)
     .meta(about('0.1', 5000, 'How long connecting to the server may take.')),

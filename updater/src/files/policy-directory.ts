@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { replaceFile, temporaryName } from '@signet/policy-engine/internal/files';
+import { bundleSuffix, domainFileName, replaceFile, temporaryName } from '@signet/policy-engine/internal/files';
 import type { DomainName } from '@signet/policy-engine/names';
 import { systemCode, UpdaterError } from '../errors.ts';
 import type { FileFacts, FileSystem } from './file-system.ts';
@@ -14,7 +14,7 @@ export const fileNames = {
 
 /** Name of a domain's bundle. A domain name holds no separator and does not begin with a dot. */
 export function bundleName(domain: DomainName): string {
-  return `${domain}.pol`;
+  return domainFileName(domain, bundleSuffix);
 }
 
 const [groupWritable, worldWritable, setGroup] = [0o020, 0o002, 0o2000];

@@ -73,7 +73,7 @@ export const policySchema = z.union([
 export const serviceSchema = strict({
   ...schemasOf(recordFields.service),
   hosts: list(z.array(textSchema(253))).optional(),
-  publicKeys: z.record(z.string(), z.string()).optional(),
+  publicKeys: mapping(z.string()).optional(),
 });
 
 export const limitsSchema = strict(schemasOf(recordFields.limits));
@@ -104,10 +104,10 @@ const parts = {
   limits: limitsSchema.optional(),
   quotas: quotasSchema.optional(),
   accounts: accountsSchema.optional(),
-  roles: z.record(z.string(), roleSchema).optional(),
-  groups: z.record(z.string(), groupSchema).optional(),
-  policies: z.record(z.string(), policySchema).optional(),
-  services: z.record(z.string(), serviceSchema).optional(),
+  roles: mapping(roleSchema).optional(),
+  groups: mapping(groupSchema).optional(),
+  policies: mapping(policySchema).optional(),
+  services: mapping(serviceSchema).optional(),
 } satisfies Record<DomainPart, z.ZodType>;
 
 export const documentSchema = strict({ domain: z.string(), ...schemasOf(recordFields.domain), ...parts }).extend({

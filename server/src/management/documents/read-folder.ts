@@ -1,5 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { domainFileName } from '@signet/policy-engine/internal/files';
+import type { DomainName } from '@signet/policy-engine/names';
 import { type DocumentProblem, InvalidDocumentError, InvalidRequestError } from '../../errors.ts';
 import { parsePublicKey } from '../public-key.ts';
 import { type CaseFile, parseCaseFile } from './case-file.ts';
@@ -45,6 +47,11 @@ export function readDocumentFolder(folder: string): DocumentFolder {
   return { documents, cases };
 }
 
+/** Name of the file of a domain's document. `<name>.cases.yaml` holds policy tests, whatever the name. */
+export function documentName(domain: DomainName): string {
+  return domainFileName(domain, '.yaml');
+}
+
 function yamlFiles(folder: string): string[] {
   try {
     return readdirSync(folder)
@@ -79,10 +86,10 @@ function readText(file: string): string | Extract<DocumentResult, { readonly kin
 
 function misnamedFiles(documents: readonly DomainDocument[]): DocumentProblem[] {
   return documents.flatMap(({ source, content: { name } }) => {
-    const file = basename(source.file);
-    if (file.replace(/\.ya?ml$/, '').toLowerCase() === name) return [];
+    const [file, right] = [basename(source.file), documentName(name)];
+    if (file.replace(/\.ya?ml$/, '.yaml').toLowerCase() === right) return [];
     return [
-      source.problem(['domain'], `\`${name}\` must be in \`${name}.yaml\`, not in \`${file}\`: change one of the two`),
+      source.problem(['domain'], `\`${name}\` must be in \`${right}\`, not in \`${file}\`: change one of the two`),
     ];
   });
 }

@@ -39,7 +39,7 @@ export function list<Item extends z.ZodType>(
   return replaceCheck(schema, check);
 }
 
-/** An object of names and values, whose check ends as that of `list` does. */
+/** An object of names and values, whose check ends as that of `list` does. It keeps `__proto__`, which `z.record` leaves out. */
 export function mapping<Item extends z.ZodType>(item: Item): z.ZodRecord<z.ZodString, Item> {
   const schema = z.record(z.string(), item);
   const check: (typeof schema)['_zod']['parse'] = (payload, context) => {

@@ -1,6 +1,7 @@
 import {
   type Document,
   isMap,
+  isPair,
   isScalar,
   isSeq,
   LineCounter,
@@ -77,16 +78,22 @@ function yamlSource(file: string, root: Node | null, value: unknown, lines: Line
   return { file, value, problem };
 }
 
-/** Entries that would get lost on the way into an object. */
+/** Parts of a document whose keys are names, of which `__proto__` is one: their schema is `mapping`, which keeps it. */
+const mappingsOfNames: ReadonlySet<unknown> = new Set(['roles', 'groups', 'policies', 'services', 'publicKeys']);
+
+/** Repeated entries, and those that would get lost on the way into an object. */
 function forbiddenKeys(document: Document): { readonly offset: number; readonly message: string }[] {
   const found: { offset: number; message: string }[] = [];
   visit(document, {
-    Map: (_, { items }) => {
+    Map: (_, { items }, path) => {
+      const parent = path.at(-1);
+      const hasNames = isPair(parent) && isScalar(parent.key) && mappingsOfNames.has(parent.key.value);
       const seen = new Set<unknown>();
       for (const { key } of items) {
         if (!isScalar(key)) continue;
         const offset = start(key) ?? 0;
-        if (key.value === '__proto__') found.push({ offset, message: '`__proto__` is not allowed as a name' });
+        if (key.value === '__proto__' && !hasNames)
+          found.push({ offset, message: '`__proto__` is not allowed as a name' });
         if (seen.has(key.value)) found.push({ offset, message: 'map keys must be unique' });
         seen.add(key.value);
       }
