@@ -23,6 +23,9 @@ const domains = [
   { name: 'media', services: { player: {} } },
 ] as const;
 
+/** What the process holds that has only loaded its modules as sources, in MiB. */
+const idleWorkProcess = 125;
+
 const path = '^/management/v1/domains/evil/policies/p?dryRun=true';
 const rules = {
   'exact resources': (index: number) => `item${index}`,
@@ -75,6 +78,9 @@ if (!costsAreKnown) test.skip('costs of processes are known on Linux only', () =
     t.regex(answer?.text ?? '', /"impactTotals":/);
     if (refused !== undefined) t.deepEqual([refused.status, refused.headers['retry-after']], [429, '2']);
     assertWithin(t, `${name}: memory of the server`, after.peakMiB - before.peakMiB, 150, 'MiB');
+    const [helper] = childrenOf(serving.pid);
+    t.not(helper, undefined, 'the process stays for the next question');
+    assertWithin(t, `${name}: memory of the work process`, costOf(helper).peakMiB, idleWorkProcess + 100, 'MiB');
     assertWithin(t, `${name}: answer`, answer?.text.length ?? 0, 2_000_000, 'characters');
   }
   t.is(

@@ -18,10 +18,10 @@ export const noBounds: ImpactBounds = {
   maxListedCharacters: Number.POSITIVE_INFINITY,
 };
 
-/** What a plan and a dry run may cost: some seconds, some hundred megabytes, and an answer that a person can still read. */
+/** What a plan and a dry run may cost: some seconds, less than a hundred megabytes, and an answer that a person can still read. */
 export const usualBounds: ImpactBounds = {
   maxSteps: 500_000_000,
-  maxKept: 2_000_000,
+  maxKept: 200_000,
   maxListed: 1000,
   maxListedCharacters: 1_000_000,
 };
