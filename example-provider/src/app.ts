@@ -25,14 +25,26 @@ export function createApp(deps: AppDeps): Koa {
   app.use((ctx, next) => {
     // What is answered depends on who asks (RFC 9111 §5.2.2.5).
     ctx.set('Cache-Control', 'no-store');
-    if (!deps.isTrusted(ctx.req.socket)) ctx.set('Connection', 'close');
     return next();
   });
   app.use(answerErrors(deps.logger));
+  app.use(requireCurrentHandshake(deps));
   app.use(health(deps));
   app.use(dispatch(deps.endpoints));
   app.on('error', (error: Error) => deps.logger.error({ error: described(error) }, 'request failed'));
   return app;
+}
+
+/**
+ * An authority was removed since the connection began. Whether its certificate leads to that one cannot be said, as Node does not keep the
+ * chain that a client has sent: a good one is not refused as if it did. The connection ends, and the next handshake decides.
+ */
+function requireCurrentHandshake({ isTrusted }: AppDeps): Middleware {
+  return (ctx, next) => {
+    if (isTrusted(ctx.req.socket)) return next();
+    const headers = { Connection: 'close', 'Retry-After': '1' };
+    throw new HttpError(503, 'an authority of clients was removed: connect again', headers);
+  };
 }
 
 /** The one place that turns an error into an answer. Each refusal is a line in the log, with the reason that the caller is not told. */

@@ -1,4 +1,5 @@
 import type { X509Certificate } from 'node:crypto';
+import { DerError } from '@signet/policy-engine/internal/der';
 import {
   type DomainName,
   InvalidNameError,
@@ -16,7 +17,6 @@ import { UnauthenticatedError } from './errors.ts';
 import type { Snapshot } from './snapshot/snapshot.ts';
 import { issueTimeOf } from './x509/build-certificate.ts';
 import { altNamesOf, type ReadCertificate, readCertificate } from './x509/certificate-reader.ts';
-import { DerError } from './x509/der-reader.ts';
 import { oids } from './x509/oids.ts';
 
 /**

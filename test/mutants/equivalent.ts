@@ -106,7 +106,7 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'a certificate that Node has parsed is always the leaf of a chain; the condition tells the compiler so',
   },
   {
-    file: 'server/src/x509/der-reader.ts',
+    file: 'policy-engine/src/der/der-reader.ts',
     from: "if (first === undefined || at + 1 >= end) throw new DerError('the input ends inside a length');",
     to: "if (false || at + 1 >= end) throw new DerError('the input ends inside a length');",
     reason: 'no element ends behind the last octet; the condition tells the compiler so',

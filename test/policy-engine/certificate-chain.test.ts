@@ -56,3 +56,49 @@ test('an issuer that is not an authority is none, as an anchor and in between', 
     undefined,
   );
 });
+
+const authority = (name: string, more: object = {}) => makeCertificate({ name, isAuthority: true, ...more });
+const unknownCritical = { extensions: [new x509.Extension('1.2.3.4', true, new Uint8Array([5, 0]))] };
+const constrained = (critical: boolean) => ({
+  extensions: [new x509.Extension('2.5.29.30', critical, new Uint8Array([0x30, 0]))],
+});
+
+/** Whether a path of root, two intermediates and leaf is accepted, each made with what is wished for it. */
+async function isPath({ top = {}, upper = {}, lower = {}, end = {} }: Record<string, object>): Promise<boolean> {
+  const anchor = await authority('top', top);
+  const first = await authority('upper', { issuer: anchor, ...upper });
+  const second = await authority('lower', { issuer: first, ...lower });
+  const { certificate } = await makeCertificate({ name: 'media.player', issuer: second, ...end });
+  const chain = { leaf: certificate, intermediates: [second.certificate, first.certificate] };
+  return issuedUntil(chain, [anchor.certificate], now) !== undefined;
+}
+
+const usage = (flags: number) => ({ extensions: [new x509.KeyUsagesExtension(flags, true)] });
+const { digitalSignature, keyCertSign, keyEncipherment } = x509.KeyUsageFlags;
+
+for (const [name, wishes, accepted] of [
+  ['nothing special', {}, true],
+  ['path lengths that suffice', { top: { pathLength: 2 }, upper: { pathLength: 1 }, lower: { pathLength: 0 } }, true],
+  ['an anchor of path length 1', { top: { pathLength: 1 } }, false],
+  ['an intermediate of path length 0 over another', { upper: { pathLength: 0 } }, false],
+  ['an unknown critical extension of the anchor', { top: unknownCritical }, false],
+  ['an unknown critical extension of an intermediate', { upper: unknownCritical }, false],
+  ['an unknown critical extension of the leaf', { end: unknownCritical }, false],
+  ['name constraints of the anchor', { top: constrained(true) }, false],
+  ['name constraints of an intermediate, not critical', { lower: constrained(false) }, false],
+  ['name constraints of the leaf', { end: constrained(false) }, false],
+  ['a leaf that is an authority', { end: { isAuthority: true } }, false],
+  ['a leaf that may sign certificates', { end: usage(digitalSignature | keyCertSign) }, false],
+  ['a leaf that may sign handshakes', { end: usage(digitalSignature) }, true],
+  ['a leaf that may not sign handshakes', { end: usage(keyEncipherment) }, false],
+  ['an intermediate that may not sign certificates', { lower: usage(digitalSignature) }, false],
+  ['an intermediate that may sign certificates', { lower: usage(keyCertSign) }, true],
+  ['RSA keys of 2048 bits', { top: { rsaBits: 2048 }, end: { rsaBits: 2048 } }, true],
+  ['an RSA key of 1024 bits in the anchor', { top: { rsaBits: 1024 } }, false],
+  ['an RSA key of 1024 bits in an intermediate', { lower: { rsaBits: 1024 } }, false],
+  ['an RSA key of 1024 bits in the leaf', { end: { rsaBits: 1024 } }, false],
+] as const) {
+  test(`a path with ${name} is ${accepted ? 'accepted' : 'refused'}`, async (t) => {
+    t.is(await isPath(wishes), accepted);
+  });
+}

@@ -20,6 +20,10 @@ export interface CertificateWish {
   /** Default: itself. */
   readonly issuer?: MadeCertificate;
   readonly isAuthority?: boolean;
+  /** Default: no bound. */
+  readonly pathLength?: number;
+  /** Bits of an RSA key; default: a key of P-256. */
+  readonly rsaBits?: number;
   /** Milliseconds since the epoch; default: an hour before and after `now`. */
   readonly notBefore?: number;
   readonly notAfter?: number;
@@ -29,9 +33,15 @@ export interface CertificateWish {
   readonly extensions?: readonly x509.Extension[];
 }
 
+function keyAlgorithm(rsaBits: number | undefined) {
+  if (rsaBits === undefined) return algorithm;
+  const publicExponent = new Uint8Array([1, 0, 1]);
+  return { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256', modulusLength: rsaBits, publicExponent };
+}
+
 /** Makes a certificate with the wished faults; nothing is checked. */
 export async function makeCertificate(wish: CertificateWish): Promise<MadeCertificate> {
-  const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const keys = await crypto.subtle.generateKey(keyAlgorithm(wish.rsaBits), true, ['sign', 'verify']);
   const now = wish.now ?? 1_767_225_600_000;
   const made = await x509.X509CertificateGenerator.create({
     serialNumber: `40${Buffer.from(crypto.getRandomValues(new Uint8Array(15))).toString('hex')}`,
@@ -41,9 +51,9 @@ export async function makeCertificate(wish: CertificateWish): Promise<MadeCertif
     notAfter: toDate(wish.notAfter ?? now + hourMs),
     publicKey: keys.publicKey,
     signingKey: (wish.issuer?.keys ?? keys).privateKey,
-    signingAlgorithm: algorithm,
+    signingAlgorithm: { ...(wish.issuer?.keys ?? keys).privateKey.algorithm, hash: 'SHA-256' },
     extensions: [
-      new x509.BasicConstraintsExtension(wish.isAuthority ?? false, undefined, true),
+      new x509.BasicConstraintsExtension(wish.isAuthority ?? false, wish.pathLength, true),
       ...(wish.usages === undefined ? [] : [new x509.ExtendedKeyUsageExtension([...wish.usages])]),
       ...(wish.extensions ?? []),
     ],

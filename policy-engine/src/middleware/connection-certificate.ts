@@ -11,6 +11,8 @@ export interface NodeSocket {
   readonly localAddress?: string | undefined;
   readonly localPort?: number | undefined;
   readonly authorized?: boolean;
+  /** The result of OpenSSL; Node declares an error and answers its code. */
+  readonly authorizationError?: unknown;
   getProtocol?(): string | null;
   getPeerX509Certificate?(): X509Certificate | undefined;
 }
@@ -18,8 +20,8 @@ export interface NodeSocket {
 /** Which certificates of connections count. */
 export interface ConnectionOptions {
   /**
-   * The authorities that may issue client certificates. With them a certificate is verified here, by its signatures, and counts on
-   * every connection. Without them the TLS layer has verified it, which says nothing after a renegotiation: it then counts
+   * The authorities that may issue client certificates. With them a certificate that TLS could not verify, as it does not know them or there
+   * was a renegotiation, is verified here; one that TLS refused is not used. Of revocation lists only TLS knows. Without them the TLS layer has verified it, which says nothing after a renegotiation: it then counts
    * only over TLS 1.3 and on servers that refuse renegotiation (`secureServerOptions`).
    * A function is asked at each connection and request, for authorities that change. It answers what the TLS layer verifies handshakes
    * against, whose word counts (as without authorities) until one of them is removed: certificates of connections that began before are
@@ -112,7 +114,7 @@ export class ConnectionCertificates {
   }
 
   #verifiedUntil(socket: NodeSocket, isFixed: boolean, certificate: X509Certificate | undefined, now: number): number {
-    if (certificate === undefined) return never;
+    if (certificate === undefined || wasRefused(socket, isFixed)) return never;
     if (this.#authorities !== undefined) {
       // Node does not tell a server which intermediates a client has sent: TLS has seen them.
       if (this.#isOfNow(socket) && socket.authorized === true && isFixed) return Number.POSITIVE_INFINITY;
@@ -142,14 +144,41 @@ export class ConnectionCertificates {
 
 const never = Number.NEGATIVE_INFINITY;
 
+/** Results of OpenSSL for a chain of which it knows no authority: it says nothing about a path to other ones. */
+const unknownIssuer: ReadonlySet<unknown> = new Set([
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+]);
+
+/**
+ * Whether TLS has refused the certificate, which no check of its signatures here outweighs. A server with revocation lists alone can tell
+ * which certificates are on them: there only what TLS has accepted counts, and of later handshakes, whose result Node does not keep, nothing.
+ */
+function wasRefused(socket: NodeSocket, isFixed: boolean): boolean {
+  if (mayHaveLists(socket)) return !isFixed || socket.authorized !== true;
+  return socket.authorized === false && !unknownIssuer.has(socket.authorizationError);
+}
+
+/** Contexts that a server chooses by the host name cannot be read: they may have lists. */
+function mayHaveLists(socket: NodeSocket): boolean {
+  const lists = serverOption(socket, 'crl');
+  return (lists !== undefined && lists !== null) || typeof Reflect.get(socket, '_SNICallback') === 'function';
+}
+
 /**
  * Whether the handshake of a connection is its only one: TLS 1.3 has no other, and for TLS 1.2 the server keeps the options that it was
  * made with. What cannot be read counts as a server that renegotiates.
  */
 function hasOneHandshake(socket: NodeSocket): boolean {
   if (socket.getProtocol?.() === 'TLSv1.3') return true;
-  const server: unknown = Reflect.get(socket, 'server');
-  if (typeof server !== 'object' || server === null) return false;
-  const options: unknown = Reflect.get(server, 'secureOptions');
+  const options = serverOption(socket, 'secureOptions');
   return typeof options === 'number' && (options & constants.SSL_OP_NO_RENEGOTIATION) !== 0;
+}
+
+function serverOption(socket: NodeSocket, name: 'crl' | 'secureOptions'): unknown {
+  const server: unknown = Reflect.get(socket, 'server');
+  return typeof server === 'object' && server !== null ? Reflect.get(server, name) : undefined;
 }

@@ -1,16 +1,16 @@
-import { tags } from '@signet/policy-engine/internal/der';
+import {
+  checkDer,
+  DerError,
+  DerReader,
+  type Extension,
+  readExtensions,
+  tags,
+} from '@signet/policy-engine/internal/der';
 import { readTime } from './certificate-times.ts';
-import { checkDer, DerError, DerReader } from './der-reader.ts';
 import { type RelativeName, readName } from './distinguished-name.ts';
 import { oids } from './oids.ts';
 import { toPem } from './pem.ts';
 import { type AltName, readAltNames } from './subject-alt-names.ts';
-
-interface ReadExtension {
-  readonly critical: boolean;
-  /** What the OCTET STRING holds. */
-  readonly value: Buffer;
-}
 
 /** The fields of an X.509 certificate (RFC 5280 §4.1). Nothing about it was verified. */
 export interface ReadCertificate {
@@ -29,22 +29,8 @@ export interface ReadCertificate {
   readonly notAfter: number;
   readonly spki: Buffer;
   /** By the object identifier in hexadecimal, in their order. */
-  readonly extensions: ReadonlyMap<string, ReadExtension>;
+  readonly extensions: ReadonlyMap<string, Extension>;
   readonly signature: Buffer;
-}
-
-function readExtensions(list: DerReader): ReadonlyMap<string, ReadExtension> {
-  const extensions = new Map<string, ReadExtension>();
-  while (!list.done) {
-    const extension = list.enter(tags.sequence, 'an extension');
-    const type = extension.oid('the extension type');
-    const critical = extension.next(tags.boolean) && extension.content(tags.boolean, 'the critical flag')[0] === 0xff;
-    const value = extension.content(tags.octetString, 'the extension value');
-    extension.finish('an extension');
-    if (extensions.has(type)) throw new DerError('an extension stands twice');
-    extensions.set(type, { critical, value });
-  }
-  return extensions;
 }
 
 /** Reads a DER certificate of version 3. Throws `DerError`. */
@@ -69,7 +55,7 @@ export function readCertificate(der: Buffer): ReadCertificate {
   const subject = info.element(tags.sequence, 'the subject');
   const spki = info.element(tags.sequence, 'the public key');
   const extensions = info.done
-    ? new Map<string, ReadExtension>()
+    ? new Map<string, Extension>()
     : readExtensions(info.enter(0xa3, 'the extensions').enter(tags.sequence, 'the extensions'));
   info.finish('the signed part');
   const subjectNames = readName(new DerReader(subject));

@@ -1,7 +1,6 @@
 import { formatTimestamp, parseTimestamp } from '@signet/policy-engine/clock';
-import { element, tags } from '@signet/policy-engine/internal/der';
+import { DerError, type DerReader, element, tags } from '@signet/policy-engine/internal/der';
 import { LRUCache } from 'lru-cache';
-import { DerError, type DerReader } from './der-reader.ts';
 
 /* The certificates of one second have the same times: they are written once, and read once. */
 const written = new LRUCache<number, Buffer>({ max: 16 });

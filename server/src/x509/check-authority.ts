@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import { tags } from '@signet/policy-engine/internal/der';
+import { DerReader, tags } from '@signet/policy-engine/internal/der';
 import { readCertificate } from './certificate-reader.ts';
-import { DerReader } from './der-reader.ts';
 import { oids } from './oids.ts';
 
 /* Whether an authority that was made elsewhere can issue what a server issues (RFC 5280 §6.1.4). Its key and the order of its chain are `issuerFromPem`'s. */

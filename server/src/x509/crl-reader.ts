@@ -1,7 +1,6 @@
 import type { KeyObject } from 'node:crypto';
-import { tags } from '@signet/policy-engine/internal/der';
+import { DerError, DerReader, tags } from '@signet/policy-engine/internal/der';
 import { readTime } from './certificate-times.ts';
-import { DerError, DerReader } from './der-reader.ts';
 import { oids } from './oids.ts';
 import { isSignedBy, readSignatureAlgorithm, type SignatureAlgorithm } from './signature-algorithm.ts';
 

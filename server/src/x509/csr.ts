@@ -1,6 +1,5 @@
-import { tags } from '@signet/policy-engine/internal/der';
+import { checkDer, DerError, DerReader, tags } from '@signet/policy-engine/internal/der';
 import { InvalidRequestError } from '../errors.ts';
-import { checkDer, DerError, DerReader } from './der-reader.ts';
 import { type RelativeName, readName } from './distinguished-name.ts';
 import { oids } from './oids.ts';
 import { isSignedBy, readSignatureAlgorithm, type SignatureAlgorithm } from './signature-algorithm.ts';

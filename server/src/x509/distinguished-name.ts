@@ -1,5 +1,4 @@
-import { sequence, set, tags, utf8String } from '@signet/policy-engine/internal/der';
-import { DerError, DerReader } from './der-reader.ts';
+import { DerError, DerReader, sequence, set, tags, utf8String } from '@signet/policy-engine/internal/der';
 import { type Oid, oids } from './oids.ts';
 
 type NameAttribute = 'commonName' | 'country' | 'locality' | 'stateOrProvince' | 'organization' | 'organizationalUnit';

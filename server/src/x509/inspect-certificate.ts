@@ -1,7 +1,6 @@
-import { sequence, tags } from '@signet/policy-engine/internal/der';
+import { DerReader, sequence, tags } from '@signet/policy-engine/internal/der';
 import type { CertificateProfile, CertificateUsage } from './certificate-profile.ts';
 import { altNamesOf, type ReadCertificate, readCertificate } from './certificate-reader.ts';
-import { DerReader } from './der-reader.ts';
 import { type Issuer, signatureOf } from './issuer.ts';
 import { oids } from './oids.ts';
 import type { SubjectKey } from './subject-key.ts';

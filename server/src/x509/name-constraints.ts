@@ -1,6 +1,5 @@
-import { element, sequence } from '@signet/policy-engine/internal/der';
+import { DerReader, element, sequence } from '@signet/policy-engine/internal/der';
 import { type ReadCertificate, readCertificate } from './certificate-reader.ts';
-import { DerReader } from './der-reader.ts';
 import { oids } from './oids.ts';
 import { type AltName, addressText } from './subject-alt-names.ts';
 

@@ -1,6 +1,7 @@
 import { generateKeyPairSync, type KeyObject, sign, X509Certificate } from 'node:crypto';
 import {
   bitString,
+  DerReader,
   derTrue,
   element,
   octetString,
@@ -13,7 +14,6 @@ import { extension, serialFrom, signCertificate, writeDistributionPoints } from 
 import { backdateSeconds } from './certificate-profile.ts';
 import { certificatesInPem, certificateToPem, readCertificate } from './certificate-reader.ts';
 import { writeTime } from './certificate-times.ts';
-import { DerReader } from './der-reader.ts';
 import { relativeName } from './distinguished-name.ts';
 import { type Issuer, signatureOf } from './issuer.ts';
 import { IssuerError } from './issuer-files.ts';

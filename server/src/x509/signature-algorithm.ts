@@ -1,6 +1,5 @@
 import { type KeyObject, verify } from 'node:crypto';
-import { tags } from '@signet/policy-engine/internal/der';
-import type { DerReader } from './der-reader.ts';
+import { type DerReader, tags } from '@signet/policy-engine/internal/der';
 import { oids } from './oids.ts';
 
 /** How a message was signed. */

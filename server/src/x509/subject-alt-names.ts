@@ -1,5 +1,4 @@
-import { element, sequence, tags } from '@signet/policy-engine/internal/der';
-import { DerError, DerReader } from './der-reader.ts';
+import { DerError, DerReader, element, sequence, tags } from '@signet/policy-engine/internal/der';
 
 /** A subject alternative name, typed: text forms of certificates are never parsed. */
 export type AltName =

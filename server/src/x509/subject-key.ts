@@ -1,7 +1,6 @@
 import { createPublicKey, hash, type KeyObject } from 'node:crypto';
-import { tags } from '@signet/policy-engine/internal/der';
+import { DerReader, tags } from '@signet/policy-engine/internal/der';
 import { InvalidRequestError } from '../errors.ts';
-import { DerReader } from './der-reader.ts';
 import { oids } from './oids.ts';
 import { toPem } from './pem.ts';
 

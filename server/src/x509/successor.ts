@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { formatTimestamp } from '@signet/policy-engine/clock';
+import { DerReader } from '@signet/policy-engine/internal/der';
 import { certificatesInPem, readCertificate } from './certificate-reader.ts';
-import { DerReader } from './der-reader.ts';
 import type { Issuer } from './issuer.ts';
 import { type ConstrainedNames, constraintFault, type NameConstraints } from './name-constraints.ts';
 import { oids } from './oids.ts';

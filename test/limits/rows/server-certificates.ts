@@ -2,7 +2,7 @@ import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
-import { bitString, derNull, oid, sequence, unsigned } from '@signet/policy-engine/internal/der';
+import { bitString, checkDer, DerReader, derNull, oid, sequence, unsigned } from '@signet/policy-engine/internal/der';
 import { parseDomainName, parseServiceName } from '@signet/policy-engine/names';
 import { openClientTrust } from '@signet/server/http/client-trust';
 import { readSshCertificate } from '@signet/server/ssh/inspect-ssh';
@@ -14,7 +14,6 @@ import { writeMpint, writeString } from '@signet/server/ssh/wire';
 import { createAuthorities, issueIdentity } from '@signet/server/x509/certificate-authority';
 import { parseCertificateRequest } from '@signet/server/x509/csr';
 import { grantServiceNames } from '@signet/server/x509/csr-rules';
-import { checkDer, DerReader } from '@signet/server/x509/der-reader';
 import { readName, relativeName } from '@signet/server/x509/distinguished-name';
 import { openIssuers } from '@signet/server/x509/issuers';
 import { signetForms } from '@signet/server/x509/name-forms';
@@ -76,7 +75,7 @@ export const certificateRows: readonly Row[] = [
     const message = await refusal(() => parseCertificateRequest('x'.repeat(length)));
     return message !== '' && !message.includes('too long');
   }),
-  maximum('server/src/x509/der-reader.ts', 'maxDepth', (levels) => {
+  maximum('policy-engine/src/der/der-reader.ts', 'maxDepth', (levels) => {
     let der: Buffer = Buffer.from(derNull);
     for (let level = 0; level < levels; level += 1) der = sequence(der);
     checkDer(der);

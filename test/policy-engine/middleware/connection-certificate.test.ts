@@ -115,3 +115,26 @@ test('a server and its connections are followed once, however many ask and howev
   first.emit('close');
   t.deepEqual(new Set(seen(over({ ...ends, remotePort: 5 }, stranger))), new Set([undefined]), 'is gone');
 });
+
+test('the refusal of TLS is final, but for a chain of authorities that it does not know', (t) => {
+  for (const authorities of [root.pem, () => root.pem]) {
+    const certificates = new ConnectionCertificates({ authorities, clock: { now: () => now } });
+    const seen = (authorizationError: string | null, more: object = {}) => {
+      const connection = { authorized: authorizationError === null, authorizationError, ...more };
+      const socket = { getProtocol: () => 'TLSv1.3', getPeerX509Certificate: () => player.certificate, ...connection };
+      return certificates.of(socket) !== undefined;
+    };
+    const lists = { server: { crl: 'a list' } };
+    t.true(seen(null));
+    t.true(seen(null, lists));
+    for (const code of ['CERT_REVOKED', 'UNSPECIFIED', 'CERT_HAS_EXPIRED', 'INVALID_PURPOSE', 'UNABLE_TO_GET_CRL']) {
+      t.false(seen(code), code);
+    }
+    const unknown = 'UNABLE_TO_VERIFY_LEAF_SIGNATURE';
+    t.true(seen(unknown));
+    // Lists of revoked certificates are known to TLS alone, and who leaves an intermediate out must not get around them.
+    t.false(seen(unknown, lists));
+    t.false(seen(unknown, { _SNICallback: () => undefined }));
+    t.false(seen(null, { ...lists, getProtocol: () => 'TLSv1.2' }));
+  }
+});

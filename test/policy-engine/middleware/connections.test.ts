@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import { once } from 'node:events';
 import { createServer as createHttp1, type Server } from 'node:http';
 import {
@@ -11,8 +12,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { connect, type TLSSocket } from 'node:tls';
+import * as x509 from '@peculiar/x509';
 import { requireGrant } from '@signet/client/koa';
-import { systemClock } from '@signet/policy-engine/clock';
+import { systemClock, toDate } from '@signet/policy-engine/clock';
 import { protect as protectFastify } from '@signet/policy-engine/fastify';
 import { authorize, nodeRequests, protectUpgrade, secureServerOptions } from '@signet/policy-engine/http';
 import { type ProtectOptions, protect } from '@signet/policy-engine/koa';
@@ -20,7 +22,7 @@ import { createTestAuthority, type TestCertificate, TestClock } from '@signet/po
 import test, { type ExecutionContext } from 'ava';
 import fastify from 'fastify';
 import Koa from 'koa';
-import { makeCertificate } from '#support/certificate-maker';
+import { type MadeCertificate, makeCertificate } from '#support/certificate-maker';
 import { createPki } from '#support/pki';
 import { temporaryFolder } from '#support/temp';
 
@@ -219,6 +221,46 @@ test('over a server that has verified the chain itself, an intermediate among th
   const options = { authorities: root.pem + between.pem, clock };
   const port = await listen(t, createServer({ ...secure, ca: root.pem }, grantHost(options)));
   t.is(await keptConnection(t, port, { pem: leaf.pem + between.pem, key: leaf.key }).ask(), 200);
+});
+
+test('authorities do not bring back a certificate that TLS has refused', async (t) => {
+  const root = await makeCertificate({ name: 'Root', isAuthority: true, now: start });
+  const between = await makeCertificate({ name: 'Between', issuer: root, isAuthority: true, now: start });
+  const [good, revoked] = [1, 2].map(() => makeCertificate({ name: 'media.player', issuer: between, now: start }));
+  const critical = await makeCertificate({
+    name: 'media.player',
+    issuer: root,
+    now: start,
+    extensions: [new x509.Extension('1.2.3.4', true, new Uint8Array([5, 0]))],
+  });
+  const list = async (issuer: MadeCertificate, ...serials: readonly string[]) => {
+    const made = await x509.X509CrlGenerator.create({
+      issuer: issuer.certificate.subject,
+      thisUpdate: toDate(start - 3_600_000),
+      nextUpdate: toDate(start + 3_600_000),
+      signingAlgorithm: { name: 'ECDSA', hash: 'SHA-256' },
+      signingKey: issuer.keys.privateKey,
+      entries: serials.map((serialNumber) => ({ serialNumber, revocationDate: toDate(start - 3_600_000) })),
+    });
+    const lines = Buffer.from(made.rawData).toString('base64').replaceAll(/.{64}/g, '$&\n');
+    return `-----BEGIN X509 CRL-----\n${lines}\n-----END X509 CRL-----\n`;
+  };
+  const [proper, bad] = [await good, await revoked];
+  if (proper === undefined || bad === undefined) return t.fail();
+  const lists = [await list(root), await list(between, bad.certificate.serialNumber.toLowerCase())];
+  const withChain = ({ pem, key }: MadeCertificate) => ({ pem: pem + between.pem, key });
+  for (const pem of [root.pem, root.pem + between.pem]) {
+    for (const authorities of [pem, () => pem]) {
+      const open = (more: object) =>
+        listen(t, createServer({ ...secure, ca: root.pem, ...more }, grantHost({ authorities })));
+      const [port, listed] = [await open({}), await open({ crl: lists })];
+      t.is(await keptConnection(t, port, critical).ask(), 403);
+      t.is(await keptConnection(t, listed, withChain(bad)).ask(), 403);
+      t.is(await keptConnection(t, listed, bad).ask(), 403, 'the intermediate left out');
+      if (typeof authorities === 'string' && pem === root.pem) continue;
+      t.is(await keptConnection(t, listed, withChain(proper)).ask(), 200);
+    }
+  }
 });
 
 test('a warning says once why certificates over TLS 1.2 are not used', async (t) => {

@@ -1,5 +1,4 @@
-import { element, sequence } from '@signet/policy-engine/internal/der';
-import { DerError } from '@signet/server/x509/der-reader';
+import { DerError, element, sequence } from '@signet/policy-engine/internal/der';
 import { maxAltNames, readAltNames, writeAltNames } from '@signet/server/x509/subject-alt-names';
 import test from 'ava';
 

@@ -1,4 +1,14 @@
-import { bitString, derTrue, element, octetString, oid, sequence, unsigned } from '@signet/policy-engine/internal/der';
+import {
+  bitString,
+  DerError,
+  DerReader,
+  derTrue,
+  element,
+  octetString,
+  oid,
+  sequence,
+  unsigned,
+} from '@signet/policy-engine/internal/der';
 import {
   altNamesOf,
   certificatesInPem,
@@ -7,7 +17,6 @@ import {
   readCertificate,
 } from '@signet/server/x509/certificate-reader';
 import { readTime, writeTime } from '@signet/server/x509/certificate-times';
-import { DerError, DerReader } from '@signet/server/x509/der-reader';
 import { oids } from '@signet/server/x509/oids';
 import { writeAltNames } from '@signet/server/x509/subject-alt-names';
 import test from 'ava';

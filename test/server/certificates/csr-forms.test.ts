@@ -1,7 +1,6 @@
-import { derNull, oid, sequence, tags } from '@signet/policy-engine/internal/der';
+import { DerReader, derNull, oid, sequence, tags } from '@signet/policy-engine/internal/der';
 import { InvalidRequestError } from '@signet/server/errors';
 import { parseCertificateRequest } from '@signet/server/x509/csr';
-import { DerReader } from '@signet/server/x509/der-reader';
 import test from 'ava';
 import { ecPair, requestDer, toPem } from '#support/requests';
 

@@ -1,5 +1,13 @@
-import { element, oid, smallInteger, tags, unsigned } from '@signet/policy-engine/internal/der';
-import { checkDer, DerError, DerReader } from '@signet/server/x509/der-reader';
+import {
+  checkDer,
+  DerError,
+  DerReader,
+  element,
+  oid,
+  smallInteger,
+  tags,
+  unsigned,
+} from '@signet/policy-engine/internal/der';
 import test from 'ava';
 
 /* DER (X.690 §8 and §10), each rule with the octets on both sides of it. */

@@ -1,5 +1,4 @@
-import { element, oid, sequence, set } from '@signet/policy-engine/internal/der';
-import { DerError, DerReader } from '@signet/server/x509/der-reader';
+import { DerError, DerReader, element, oid, sequence, set } from '@signet/policy-engine/internal/der';
 import { readName } from '@signet/server/x509/distinguished-name';
 import { oids } from '@signet/server/x509/oids';
 import test from 'ava';

@@ -1,6 +1,5 @@
-import { bitString, derNull, octetString, oid, sequence, unsigned } from '@signet/policy-engine/internal/der';
+import { bitString, DerError, derNull, octetString, oid, sequence, unsigned } from '@signet/policy-engine/internal/der';
 import { InvalidRequestError } from '@signet/server/errors';
-import { DerError } from '@signet/server/x509/der-reader';
 import { oids } from '@signet/server/x509/oids';
 import {
   type KeyKind,

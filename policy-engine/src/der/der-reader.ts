@@ -3,7 +3,7 @@
  * It reads by schema and never recurses; `checkDer` walks a whole message once, so that what a schema skips is DER as well.
  */
 
-import { tags } from '@signet/policy-engine/internal/der';
+import { tags } from './der-writer.ts';
 
 /** Bytes that are not the DER which the schema asks for. The message says what was expected, never the bytes. */
 export class DerError extends Error {
