@@ -2,6 +2,7 @@ import { createClient } from '@signet/client';
 import { PolicyEngine } from '@signet/policy-engine';
 import { systemClock } from '@signet/policy-engine/clock';
 import { gracefulServer } from '@signet/policy-engine/http';
+import { removeTlsOverride } from '@signet/policy-engine/internal/tls-environment';
 import { Command, CommanderError } from 'commander';
 import { loadProviderConfig, type ProviderConfig } from './config.ts';
 import { createLogger } from './logger.ts';
@@ -43,6 +44,8 @@ function announce(url: string, config: ProviderConfig, options: Options): void {
     options.json === true ? JSON.stringify({ url, pid: process.pid }) : `protecting ${config.domain} at ${url}`;
   process.stdout.write(`${line}\n`);
 }
+
+removeTlsOverride(process.env, (line) => void process.stderr.write(`signet-example-provider: ${line}\n`));
 
 // A reader that stops early, as in `… | head -n 1`, is not a failure of ours.
 let isStdoutLost = false;

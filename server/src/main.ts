@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { removeTlsOverride } from '@signet/policy-engine/internal/tls-environment';
 import { createProgram, runProgram } from './program.ts';
 
 /** The version of this package: one place says it. */
@@ -7,6 +8,8 @@ function packageVersion(): string {
   const known = typeof manifest === 'object' && manifest !== null && 'version' in manifest;
   return known ? String(manifest.version) : 'unknown';
 }
+
+removeTlsOverride(process.env, (line) => void process.stderr.write(`signet: ${line}\n`));
 
 // A reader that stops early, as in `signet keys list | head -n 1`, is not a failure of ours.
 let isStdoutLost = false;

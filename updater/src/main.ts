@@ -1,3 +1,4 @@
+import { removeTlsOverride } from '@signet/policy-engine/internal/tls-environment';
 import { exitStatus } from './exit-status.ts';
 import { runProgram } from './program.ts';
 
@@ -6,6 +7,8 @@ const endGuard = 10_000;
 
 const ending = new AbortController();
 const wakeUps = new EventTarget();
+
+removeTlsOverride(process.env, (line) => void process.stderr.write(`signet-updater: ${line}\n`));
 
 // A reader that stops early, as in `signet-updater status | head -n 1`, is not a failure of ours.
 let isStdoutLost = false;

@@ -88,6 +88,7 @@ function createDispatcher(
     httpsProxy: options.proxy,
     noProxy: options.noProxy ?? '',
     requestTls: tls,
+    proxyTls: secureClientOptions,
   });
 }
 

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { AssumeRoleCommand, type Credentials, STSClient, STSServiceException } from '@aws-sdk/client-sts';
+import { secureClientOptions } from '@signet/policy-engine/http';
 import { InvalidRequestError, ServiceUnavailableError } from '../errors.ts';
 import { readAtMost } from '../read-at-most.ts';
 import type { AssumeRole } from './credentials-cache.ts';
@@ -46,7 +47,12 @@ export function createSts(options: StsOptions): { assumeRole: AssumeRole; close(
     region: options.region,
     ...(options.endpoint !== undefined && { endpoint: options.endpoint }),
     maxAttempts: attempts,
-    requestHandler: { connectionTimeout: timeout, requestTimeout: timeout, throwOnRequestTimeout: true },
+    requestHandler: {
+      connectionTimeout: timeout,
+      requestTimeout: timeout,
+      throwOnRequestTimeout: true,
+      httpsAgent: secureClientOptions,
+    },
   });
   // Within all others: the SDK itself reads the whole answer, however long it is.
   client.middlewareStack.add(

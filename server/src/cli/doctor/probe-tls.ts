@@ -1,6 +1,7 @@
 import { request } from 'node:https';
 import { TLSSocket } from 'node:tls';
 import { parseHttpDate } from '@signet/client';
+import { secureClientOptions } from '@signet/policy-engine/http';
 import type { ServerCheck } from '@signet/policy-engine/server-identity';
 
 /** What a server says of itself before anything is asked. Milliseconds since the epoch. */
@@ -19,7 +20,8 @@ export function probeTls(
 ): Promise<TlsProbe | undefined> {
   const { promise, resolve } = Promise.withResolvers<TlsProbe | undefined>();
   const signal = AbortSignal.timeout(timeoutMs);
-  const asked = request(`${baseUrl}/healthz`, { ca: caBundle, checkServerIdentity, agent: false, signal }, (answer) => {
+  const options = { ...secureClientOptions, ca: caBundle, checkServerIdentity, agent: false, signal };
+  const asked = request(`${baseUrl}/healthz`, options, (answer) => {
     const certificate = answer.socket instanceof TLSSocket ? answer.socket.getPeerX509Certificate() : undefined;
     const date = parseHttpDate(answer.headers.date ?? '');
     answer.resume();

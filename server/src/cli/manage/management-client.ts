@@ -3,6 +3,7 @@ import { request } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { checkIdentity } from '@signet/client';
 import { systemClock } from '@signet/policy-engine/clock';
+import { secureClientOptions } from '@signet/policy-engine/http';
 import { checkServerIs } from '@signet/policy-engine/server-identity';
 import { type ConnectionOptions, clientSettings } from '../connection.ts';
 import { warn } from '../run.ts';
@@ -63,6 +64,7 @@ export async function manageTagged(options: ConnectionOptions, asked: Management
       key: readFileSync(settings.key),
       ca: readFileSync(settings.caBundle),
       agent: false,
+      ...secureClientOptions,
       checkServerIdentity: checkServerIs(settings.serverIdentity),
       signal: AbortSignal.timeout(timeoutMs),
       headers: {

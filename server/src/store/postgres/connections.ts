@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { checkServerIdentity, type PeerCertificate } from 'node:tls';
+import { secureClientOptions } from '@signet/policy-engine/http';
 import pg from 'pg';
 import { z } from 'zod';
 import { type PostgresHost, type PostgresSettings, parseHost } from '../../config/store-place.ts';
@@ -321,7 +323,9 @@ function tlsOptions({ ca, certificate, key }: PostgresSettings, { host, isLocal 
     ...(ca !== undefined && { ca: readFileSync(ca) }),
     ...(certificate !== undefined && { cert: readFileSync(certificate) }),
     ...(key !== undefined && { key: readFileSync(key) }),
-    minVersion: 'TLSv1.2' as const,
+    ...secureClientOptions,
+    // The driver names no host where it is an address.
+    checkServerIdentity: (_: string, given: PeerCertificate) => checkServerIdentity(host, given),
   };
 }
 
