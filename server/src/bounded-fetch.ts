@@ -1,4 +1,5 @@
 import { secureClientOptions } from '@signet/policy-engine/http';
+import { parseStrictJson } from '@signet/policy-engine/json';
 
 /** What of `fetch` is used here. */
 interface FetchOptions {
@@ -48,5 +49,5 @@ export function boundedFetch(ca: string | undefined): BoundedFetch {
 export async function fetchJson(fetch: BoundedFetch, address: string): Promise<unknown> {
   const answer = await fetch(address, { headers: { accept: 'application/json' } });
   if (answer.status !== 200) throw new Error(`the issuer answered ${answer.status}`);
-  return answer.json();
+  return parseStrictJson(await answer.text());
 }

@@ -33,15 +33,21 @@ async function loadedBy(t: ExecutionContext, program: string, args: readonly str
 
 const signet = {
   program: 'server/bin/signet.js',
-  files: ['bin/signet.js', 'bin/start.js', 'src/cli/exit-status.ts', 'src/main.ts', 'src/program.ts'].map(
-    (file) => `server/${file}`,
-  ),
+  files: [
+    'policy-engine/src/tls-environment.ts',
+    ...['bin/signet.js', 'bin/start.js', 'src/cli/exit-status.ts', 'src/main.ts', 'src/program.ts'].map(
+      (file) => `server/${file}`,
+    ),
+  ],
 };
 const updater = {
   program: 'updater/bin/signet-updater.js',
-  files: ['bin/signet-updater.js', 'bin/start.js', 'src/exit-status.ts', 'src/main.ts', 'src/program.ts'].map(
-    (file) => `updater/${file}`,
-  ),
+  files: [
+    'policy-engine/src/tls-environment.ts',
+    ...['bin/signet-updater.js', 'bin/start.js', 'src/exit-status.ts', 'src/main.ts', 'src/program.ts'].map(
+      (file) => `updater/${file}`,
+    ),
+  ],
 };
 
 for (const [what, { program, files }, args, status] of [

@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import { createReadStream, createWriteStream, existsSync, linkSync, rmSync } from 'node:fs';
+import { createReadStream, createWriteStream, existsSync, linkSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Readable, Transform, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -58,38 +58,65 @@ export async function writeArchive(target: string, folder: string, lock: Archive
  * does not open it, it was cut off or changed, or its digest is another one; what is in the folder is then not to be used.
  */
 export async function readArchive(file: string, folder: string, key: ArchiveKey): Promise<void> {
-  const digest = createHash('sha256');
   try {
+    const archive = statSync(file).isFile() ? file : await copyOf(file, `${folder}.archive`);
+    if (key.digest !== undefined) await requireDigest(archive, key.digest);
     const decrypter = decrypterFor(key);
-    const encrypted = createReadStream(file).pipe(hashing(digest));
-    const packed = await decrypter.decrypt(webStream(encrypted));
-    await pipeline(nodeStream(packed), unpackingInto(folder));
+    const packed = await decrypter.decrypt(webStream(createReadStream(archive)));
+    await pipeline(nodeStream(packed), unpackingInto(folder, largestContent(statSync(archive).size)));
   } catch (error) {
     throw new ArchiveError(`\`${file}\` cannot be read: ${reasonOf(error)}`, { cause: error });
   }
-  const found = digest.digest('hex');
-  if (key.digest !== undefined && key.digest.toLowerCase() !== found) {
-    throw new ArchiveError(`\`${file}\` has another digest: \`${found}\``);
-  }
 }
 
+/** Of a pipe, which can be read once; still encrypted. */
+async function copyOf(pipe: string, copy: string): Promise<string> {
+  await pipeline(createReadStream(pipe), createWriteStream(copy, { flags: 'wx', mode: 0o600 }));
+  return copy;
+}
+
+/** Before anything is decrypted or written: the digest is all that vouches for an archive that was made for a public key. */
+async function requireDigest(file: string, wanted: string): Promise<void> {
+  const digest = createHash('sha256');
+  await pipeline(createReadStream(file), digest);
+  const found = digest.digest('hex');
+  if (found !== wanted.toLowerCase()) throw new ArchiveError(`it has another digest: \`${found}\``);
+}
+
+/** Upper bound of the bytes in an archive of this size. Pages of a store take a tenth to a thirtieth; zeros alone take a thousandth. */
+function largestContent(packedBytes: number): number {
+  return Math.max(leastContent, packedBytes * maxCompression);
+}
+
+const leastContent = 64 * 1024 * 1024;
+const maxCompression = 100;
+/** Upper bound of the files and folders; a backup has some for each key and each file that its configuration names. */
+const maxEntries = 10_000;
+
 /** Takes an archive and unpacks it. It fails for what no archive that we write holds, links above all. */
-function unpackingInto(folder: string): Writable {
-  let foreign: string | undefined;
-  const filter = (path: string, entry: { readonly type?: string } | object): boolean => {
+function unpackingInto(folder: string, maxBytes: number): Writable {
+  let fault: string | undefined;
+  let [bytes, entries] = [0, 0];
+  const filter = (path: string, entry: { readonly type?: string; readonly size?: number } | object): boolean => {
     const type = 'type' in entry ? entry.type : undefined;
-    if (type !== 'File' && type !== 'OldFile' && type !== 'Directory') foreign ??= path;
-    return foreign === undefined;
+    bytes += 'size' in entry ? Number(entry.size) : 0;
+    entries += 1;
+    if (type !== 'File' && type !== 'OldFile' && type !== 'Directory') {
+      fault ??= `it holds \`${path}\`, which is neither a file nor a folder`;
+    }
+    if (bytes > maxBytes) fault ??= `it holds more than ${maxBytes} bytes, which no backup of its size does`;
+    if (entries > maxEntries) fault ??= `it holds more than ${maxEntries} files`;
+    return fault === undefined;
   };
   const unpack = extract({ cwd: folder, strict: true, fmode: 0o600, dmode: 0o700, processUmask: 0o077, filter });
   const sink = new Writable({
     write: (chunk: Buffer, _, done) => {
-      if (unpack.write(chunk)) done();
+      if (fault !== undefined) done(new ArchiveError(fault));
+      else if (unpack.write(chunk)) done();
       else unpack.once('drain', () => done());
     },
     final: (done) => {
-      const refusal = () => new ArchiveError(`it holds \`${foreign}\`, which is neither a file nor a folder`);
-      unpack.once('close', () => done(foreign === undefined ? undefined : refusal()));
+      unpack.once('close', () => done(fault === undefined ? undefined : new ArchiveError(fault)));
       unpack.end();
     },
   });

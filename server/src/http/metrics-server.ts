@@ -8,6 +8,7 @@ import type { MetricsListener } from '../config/metrics-listener.ts';
 import type { Logger } from '../logger.ts';
 import { watchTlsFiles } from '../tls-files.ts';
 import { countConnectionFailures } from './connection-failures.ts';
+import { hostOfAuthority } from './host-names.ts';
 import { listen } from './listen.ts';
 import { slowConnections } from './slow-connections.ts';
 import { answerNoRequests, createTlsServer, httpOptions } from './tls-server.ts';
@@ -54,8 +55,11 @@ export async function startMetricsServer(deps: MetricsServerDeps, at: MetricsLis
   const graceful = gracefulServer(server);
   slowConnections(deps).watch(server);
   const trust = isPlain ? undefined : openTrust(deps);
-  const mayRead = trust?.mayRead ?? (() => true);
-  server.on('request', (request, response) => void answer(deps, mayRead, request, response));
+  const rules = {
+    mayRead: trust?.mayRead ?? (() => true),
+    isOwnHost: isPlain && at.kind === 'port' ? hostsOf(at) : () => true,
+  };
+  server.on('request', (request, response) => void answer(deps, rules, request, response));
   const url = await listenAt(server, at, isPlain);
   server.on('error', (error) => failures.count(`metrics accept: ${'code' in error ? String(error.code) : 'unknown'}`));
   const files = [config.tls.certificate, config.tls.key, config.tls.clientCa];
@@ -72,6 +76,18 @@ export async function startMetricsServer(deps: MetricsServerDeps, at: MetricsLis
       await graceful.close({ delayMs: 0, deadlineMs: config.timeouts.drainMs });
       failures.close();
     },
+  };
+}
+
+/**
+ * Which `Host` headers are answered over plain HTTP. A page in a browser of this machine may have its own name lead to the loopback interface
+ * and read what it is answered then; with TLS the certificate, and on a socket the file system, keeps it out.
+ */
+function hostsOf({ host: listening }: { readonly host: string }): Rules['isOwnHost'] {
+  return ({ headers: { host }, httpVersion }) => {
+    if (host === undefined) return httpVersion === '1.0';
+    const asked = hostOfAuthority(host)?.toLowerCase();
+    return asked !== undefined && (asked === listening || isLoopback(asked));
   };
 }
 
@@ -119,6 +135,12 @@ async function removeStaleSocket(path: string): Promise<void> {
 /** Whether the sender of a request has a certificate that counts now. */
 type MayRead = (request: IncomingMessage) => boolean;
 
+interface Rules {
+  readonly mayRead: MayRead;
+  /** Whether a request is meant for this listener. */
+  readonly isOwnHost: (request: Pick<IncomingMessage, 'headers' | 'httpVersion'>) => boolean;
+}
+
 /** A connection outlives its certificate, and the authorities that a handshake was verified against: both are looked at on each request. */
 function openTrust({ config, clock }: MetricsServerDeps): { readonly mayRead: MayRead; reload(): void } {
   const read = () => readFileSync(config.tls.clientCa, 'utf8');
@@ -134,10 +156,11 @@ function openTrust({ config, clock }: MetricsServerDeps): { readonly mayRead: Ma
 
 async function answer(
   deps: MetricsServerDeps,
-  mayRead: MayRead,
+  { mayRead, isOwnHost }: Rules,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  if (!isOwnHost(request)) return refuse(response, otherHost);
   const refusal = mayRead(request) ? refusalOf(request) : withoutCertificate;
   if (refusal !== undefined) return refuse(response, refusal);
   try {
@@ -156,6 +179,7 @@ async function answer(
 
 type Refusal = readonly [status: number, message: string];
 
+const otherHost: Refusal = [421, 'the Host header must name localhost, a loopback address or `metrics.listen.host`'];
 const withoutCertificate: Refusal = [401, 'a client certificate of this system is required'];
 
 function refusalOf({ method, url, headers }: IncomingMessage): Refusal | undefined {

@@ -1,5 +1,6 @@
-import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { Jwk, KeyPurpose } from '@signet/policy-engine/wire';
+import { jwkThumbprint } from '../model/jwk-thumbprint.ts';
 import type { SigningKeyRecord } from '../model/records.ts';
 
 interface NewSigningKey {
@@ -27,7 +28,7 @@ export function publicJwkOf(privateKey: KeyObject): Jwk {
   if (kty !== 'EC' || crv !== 'P-256' || x === undefined || y === undefined) {
     throw new TypeError('a signing key must be a P-256 key');
   }
-  // RFC 7638 §3.2: the required members in lexicographic order, no white space. Node pads x and y to 32 bytes (RFC 7518 §6.2.1.2).
-  const kid = createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url');
+  // Node pads x and y to 32 bytes (RFC 7518 §6.2.1.2).
+  const kid = jwkThumbprint({ kty, crv, x, y });
   return { kty, kid, alg: 'ES256', use: 'sig', crv, x, y };
 }

@@ -68,10 +68,14 @@ async function* administrators(store: StoreAfter, domain: DomainName, now: numbe
   }
 }
 
-/** Everything hangs on the domain of the system; services of a domain `user` would have the names of users. */
+/** Everything hangs on the domain of the system; services of a domain `user`, or below it, would have names that mean users. */
 export const systemDomains: ChangeRule = ({ name, before, after }) => {
   if (before === undefined && name === 'user') {
     const error = new ConflictError('domain `user` cannot be made: its services would have the names of users');
+    return [{ error, path: ['domain'] }];
+  }
+  if (before === undefined && isBelowUser(name)) {
+    const error = new ConflictError(`domain \`${name}\` cannot be made: members such as \`user.*\` mean users`);
     return [{ error, path: ['domain'] }];
   }
   if (name !== systemDomain || after.enabled || before?.enabled === false) return [];

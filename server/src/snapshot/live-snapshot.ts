@@ -1,6 +1,8 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { DomainName } from '@signet/policy-engine/names';
+import { ConflictError } from '../errors.ts';
+import { signingKeyFault } from '../model/jwk-thumbprint.ts';
 import { type GapKind, isGap, isSameState, type StoreState } from '../model/snapshot-source.ts';
 import type { SnapshotSource } from '../model/store.ts';
 import { type CompiledSnapshot, compileInSteps, SnapshotBuilder } from './compile-snapshot.ts';
@@ -73,8 +75,15 @@ interface LiveSnapshotDeps {
 /** Loads the first snapshot, and then looks at the store every `refreshIntervalMs`. Throws when the store cannot be read at all. */
 export async function openLiveSnapshot(deps: LiveSnapshotDeps): Promise<LiveSnapshot> {
   const { snapshot, problems } = await loadSnapshot(deps.store);
+  requireOwnKeys(snapshot);
   for (const problem of problems) deps.onError?.(problem.error, false);
   return new PollingSnapshot(deps, snapshot);
+}
+
+/** Throws for a key in the name of another: it would be published, and what its holder signs believed. */
+function requireOwnKeys({ signingKeys }: Pick<Snapshot, 'signingKeys'>): void {
+  const fault = signingKeys.map(signingKeyFault).find((each) => each !== undefined);
+  if (fault !== undefined) throw new ConflictError(`${fault}: run \`signet store check\`, and restore the store`);
 }
 
 /** A snapshot of everything, made part by part; the counts of the `last` one go on. */
@@ -231,6 +240,7 @@ class PollingSnapshot implements LiveSnapshot {
     });
     if (newer === undefined) return undefined;
     const { snapshot, problems, gap } = newer;
+    requireOwnKeys(snapshot);
     this.#current = snapshot;
     // Made of another history it is no longer ahead of this one.
     if (gap !== undefined) this.#ahead = undefined;

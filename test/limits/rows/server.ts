@@ -283,6 +283,24 @@ export const serverRows: readonly Row[] = [
     return said[1]?.connections['other'] === undefined;
   }),
   elsewhere(
+    'server/src/full-backup/archive.ts',
+    'maxEntries',
+    'server/full-backup/full-backup.test.ts',
+    'an archive holds files and folders that its list names, and nothing else',
+  ),
+  elsewhere(
+    'server/src/full-backup/archive.ts',
+    'maxCompression',
+    'server/full-backup/full-backup.test.ts',
+    'an archive holds files and folders that its list names, and nothing else',
+  ),
+  elsewhere(
+    'server/src/full-backup/archive.ts',
+    'leastContent',
+    'server/full-backup/full-backup.test.ts',
+    'an archive holds files and folders that its list names, and nothing else',
+  ),
+  elsewhere(
     'server/src/management/list-access.ts',
     'maxThrough',
     'server/management/list-access.test.ts',
@@ -398,6 +416,22 @@ export const serverRows: readonly Row[] = [
     'server/src/management/documents/yaml-source.ts',
     'maxCharacters',
     (length) => parseYaml('d.yaml', `a: 1 #${'x'.repeat(length - 6)}`).kind === 'ok',
+  ),
+  maximum(
+    'server/src/management/documents/yaml-source.ts',
+    'maxNames',
+    (count) =>
+      parseYaml(
+        'd.yaml',
+        list(count, '')
+          .map((_, at) => `k${at}: 1`)
+          .join('\n'),
+      ).kind === 'ok',
+  ),
+  maximum(
+    'server/src/management/documents/yaml-source.ts',
+    'maxNodes',
+    (count) => parseYaml('d.yaml', `[${'a,'.repeat(count - 1)}]`).kind === 'ok',
   ),
   maximum('server/src/management/documents/places.ts', 'maxProblems', (count) => {
     const text = list(count + 1, '')

@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path';
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import { initialise } from '@signet/server/cli/initialise';
 import { loadConfig } from '@signet/server/config/config';
-import { ArchiveError, writeArchive } from '@signet/server/full-backup/archive';
+import { ArchiveError, readArchive, writeArchive } from '@signet/server/full-backup/archive';
 import { makeFullBackup, unpackFullBackup } from '@signet/server/full-backup/full-backup';
 import { openStore } from '@signet/server/store/open';
 import { generateX25519Identity, identityToRecipient } from 'age-encryption';
@@ -181,6 +181,17 @@ test('what is not whole, not ours or not opened leaves nothing', async (t) => {
   t.deepEqual(readdirSync(work).sort(), ['all.backup', 'bad.backup'], 'nothing is left of the attempts');
 });
 
+test('an archive of another digest is not opened, and nothing is written', async (t) => {
+  const { loaded, work } = await installed(t);
+  const file = join(work, 'all.backup');
+  await makeFullBackup(loaded, file, { recipients }, clock);
+  const empty = temporaryFolder(t);
+  // The key would not open it: the digest is compared before.
+  const key = { identities: [await generateX25519Identity()], digest: '0'.repeat(64) };
+  await t.throwsAsync(readArchive(file, empty, key), { instanceOf: ArchiveError, message: /has another digest/ });
+  t.deepEqual(readdirSync(empty), []);
+});
+
 test('an archive holds files and folders that its list names, and nothing else', async (t) => {
   const { loaded, work } = await installed(t);
   const file = join(work, 'all.backup');
@@ -189,6 +200,13 @@ test('an archive holds files and folders that its list names, and nothing else',
     'a link': (folder) => symlinkSync('/etc/passwd', join(folder, 'link')),
     'a file more': (folder) => writeFileSync(join(folder, 'more'), ''),
     'a file that is another one': (folder) => writeFileSync(join(folder, 'server.key.pem'), 'x'),
+    'zeros without end': (folder) => {
+      writeFileSync(join(folder, 'zeros'), '');
+      truncateSync(join(folder, 'zeros'), 65 * 1024 * 1024);
+    },
+    'ten thousand files': (folder) => {
+      for (let at = 0; at < 10_000; at += 1) writeFileSync(join(folder, `more-${at}`), '');
+    },
     'no list': (folder) => writeFileSync(join(folder, 'backup.json'), '{}'),
   };
   for (const [what, change] of Object.entries(cases)) {
@@ -198,7 +216,9 @@ test('an archive holds files and folders that its list names, and nothing else',
     change(folder);
     const key = keyFor(await writeArchive(repacked, folder, { recipients }));
     const into = join(work, 'again');
-    await t.throwsAsync(unpackFullBackup(repacked, into, { key, clock, context }), { instanceOf: ArchiveError }, what);
+    const error = await t.throwsAsync(unpackFullBackup(repacked, into, { key, clock, context }), undefined, what);
+    t.true(error instanceof ArchiveError, what);
+    if (/zeros|thousand/.test(what)) t.regex(error?.message ?? '', /holds more than \d+ (?:bytes|files)/);
     t.false(existsSync(into), what);
     await runProgram('/bin/rm', ['-r', folder]);
   }

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { KeyObject, randomUUID, sign } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
@@ -10,7 +10,7 @@ import { openJwtProvider } from '@signet/server/instances/attestation/jwt-keys';
 import { signedJwtProvider } from '@signet/server/instances/attestation/signed-jwt';
 import type { InstanceStore } from '@signet/server/model/instance-store';
 import test, { type ExecutionContext } from 'ava';
-import { errors, exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { CompactSign, errors, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { FakeClock } from '#support/clock';
 import { temporaryFolder } from '#support/temp';
 
@@ -91,6 +91,23 @@ test('a token of the configured issuer for this very service attests it', async 
     ssh: true,
     attributes: {},
   });
+});
+
+test('a token with a member twice, in its claims or its header, attests nothing', async (t) => {
+  const provider = await open(t);
+  const [, payload = ''] = (await signed({})).split('.');
+  const text = Buffer.from(payload, 'base64url').toString();
+  const twice = [text.replace('{', '{"sub":"other",'), text.replace('"namespace"', '"namespace":"x","namespace"')];
+  for (const changed of twice) {
+    const attestationData = await new CompactSign(Buffer.from(changed))
+      .setProtectedHeader({ alg: 'RS256', kid: 'k1' })
+      .sign(pair.privateKey);
+    await t.throwsAsync(provider.attest({ ...request, attestationData }), { instanceOf: ForbiddenError }, changed);
+  }
+  const header = Buffer.from('{"alg":"RS256","kid":"k0","kid":"k1"}').toString('base64url');
+  const signature = sign('sha256', Buffer.from(`${header}.${payload}`), KeyObject.from(pair.privateKey as never));
+  const attestationData = `${header}.${payload}.${signature.toString('base64url')}`;
+  await t.throwsAsync(provider.attest({ ...request, attestationData }), { instanceOf: ForbiddenError });
 });
 
 test('a token of before the service was made again attests nothing for its successor', async (t) => {

@@ -134,6 +134,11 @@ const cases: readonly Case[] = [
     problems: ['user.yaml:1:9: domain: domain `user` cannot be made: its services would have the names of users'],
   },
   {
+    note: 'a domain below the prefix of users',
+    files: { 'user.a': 'domain: user.a\n' },
+    problems: ['user.a.yaml:1:9: domain: domain `user.a` cannot be made: members such as `user.*` mean users'],
+  },
+  {
     note: 'every quota passed, for a new domain',
     files: {
       d: `domain: d
@@ -159,6 +164,7 @@ services: { a: {}, b: {}, c: {} }
     note: 'services of a domain below `user`',
     files: { 'user.jane': 'domain: user.jane\nservices:\n  laptop: {}\n' },
     problems: [
+      'user.jane.yaml:1:9: domain: domain `user.jane` cannot be made: members such as `user.*` mean users',
       'user.jane.yaml:3:3: services.laptop: domain `user.jane` cannot have services: members such as `user.*` mean users',
     ],
   },

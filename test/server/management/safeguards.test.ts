@@ -56,7 +56,9 @@ const cases: [note: string, change: Change, expected: RegExp | undefined][] = [
   ],
   ['the system domain enabled', { name: 'sys.auth', before: {}, after: {} }, undefined],
   ['another domain disabled', { before: {}, after: { enabled: false } }, undefined],
-  ['a service below `user`', { name: 'user.joe', after: { services: ['laptop'] } }, /cannot have services/],
+  ['a domain below `user`', { name: 'user.joe', after: {} }, /cannot be made/],
+  ['a domain below `user` that was there', { name: 'user.joe', before: {}, after: { enabled: false } }, undefined],
+  ['a service below `user`', { name: 'user.joe', before: {}, after: { services: ['laptop'] } }, /cannot have services/],
   [
     'a service below `user` that was there',
     { name: 'user.joe', before: { services: ['laptop'] }, after: { services: ['laptop'] } },

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, lstatSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { request as plainRequest } from 'node:http';
 import { type Agent, request as tlsRequest } from 'node:https';
@@ -55,6 +56,23 @@ test('two formats, by what the scraper accepts', async (t) => {
     /^# TYPE signet_tokens_issued_total counter$/m,
     'one scraper does not change the names of another',
   );
+});
+
+test('over plain HTTP only names of this machine are answered, as a page in a browser chooses its own', async (t) => {
+  const { port } = new URL(metricsUrl);
+  const status = async (host: string) => {
+    const asked = plainRequest({ host: '127.0.0.1', port, path: '/metrics', setHost: false, headers: { host } });
+    asked.end();
+    const [answer] = await once(asked, 'response');
+    answer.resume();
+    return answer.statusCode;
+  };
+  for (const host of ['localhost', `localhost:${port}`, 'LOCALHOST', '127.0.0.1', '127.8.0.1:1', '[::1]:9']) {
+    t.is(await status(host), 200, host);
+  }
+  for (const host of ['rebound.example', `rebound.example:${port}`, 'localhost.example', '127.0.0.1.example', '']) {
+    t.is(await status(host), 421, host);
+  }
 });
 
 const accepts: readonly (readonly [accept: string | undefined, format: 'text' | 'openmetrics'])[] = [

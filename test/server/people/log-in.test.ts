@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
 import { loginNonce } from '@signet/server/people/login-nonce';
 import test from 'ava';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { CompactSign, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { field, json, keyPem } from '#support/instance-world';
 import { ecPair, type Pair, type RequestedName, requestPem } from '#support/requests';
 import { caller, startServer, type TestServerOptions, wholeFile } from '#support/start-server';
@@ -109,6 +109,25 @@ test('whoever asks is told the issuers, and nothing else of the configuration', 
     ],
   );
   t.is(headers['cache-control'], 'max-age=60');
+});
+
+test('a token that names two subjects logs nobody in, whoever signed it', async (t) => {
+  const pair = ecPair();
+  const body = await loginBody({ pair, claims: { sub: 's-anna' } });
+  const [, payload = ''] = String(body.idToken).split('.');
+  const text = Buffer.from(payload, 'base64url').toString();
+  for (const changed of [
+    text.replace('"sub":"s-anna"', '"sub":"s-jane","sub":"s-anna"'),
+    text.replace('"sub":"s-anna"', '"sub":"s-anna","s\\u0075b":"s-jane"'),
+    `\ufeff${text}`,
+  ]) {
+    const idToken = await new CompactSign(Buffer.from(changed))
+      .setProtectedHeader({ alg: 'ES256', kid: 'k1' })
+      .sign(keys.privateKey);
+    const answer = await stranger('/login', json({ ...body, idToken }));
+    t.deepEqual(refusalOf(answer), [401, 'idToken is not a valid token of the configured issuer'], changed);
+  }
+  t.is((await stranger('/login', json(body))).status, 200, 'the same without a change');
 });
 
 test('a person logs in once with a token, over one key; the audit log names issuer, subject and person', async (t) => {

@@ -2,7 +2,9 @@ import { chmodSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseKeyId, parseServiceName } from '@signet/policy-engine/names';
 import { ConflictError, StoreUnavailableError } from '@signet/server/errors';
+import { newSigningKey } from '@signet/server/keys/new-signing-key';
 import type { Store } from '@signet/server/model/store';
+import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import { backUpStore } from '@signet/server/store/sqlite/backup';
 import { checkStore } from '@signet/server/store/sqlite/check';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
@@ -101,6 +103,22 @@ test('check finds a public key that cannot be read', async (t) => {
   );
   await store.close();
   t.deepEqual((await checkStore(file)).faults, ['public key `v1` of service `keyed.api` cannot be read']);
+});
+
+test('check finds a signing key in the name of another, and names domains that are reserved', async (t) => {
+  const { file, store } = await openWorld(t);
+  const own = newSigningKey('token', 0, 0).record;
+  const foreign = { ...own, publicJwk: { ...newSigningKey('token', 0, 0).record.publicJwk, kid: own.kid } };
+  await store.change({ actor: 'test' }, (change) => change.addSigningKey(newSigningKey('bundle', 0, 0).record));
+  t.deepEqual((await checkStore(file)).faults, []);
+  await store.change({ actor: 'test' }, (change) => change.addSigningKey(foreign));
+  await save(store, 'user.a');
+  const { faults, notes } = await checkStore(file);
+  const fault = `the public half of signing key \`${own.kid}\` is that of another key`;
+  t.deepEqual(faults, [fault]);
+  t.true(notes.includes('domain `user.a` has a name that is reserved for users: delete it'));
+  const opening = openLiveSnapshot({ store, clock: { now: () => 0 }, refreshIntervalMs: 60_000 });
+  await t.throwsAsync(opening, { instanceOf: ConflictError, message: new RegExp(fault) });
 });
 
 test('check finds a list whose members were changed without their number', async (t) => {

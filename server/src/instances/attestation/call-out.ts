@@ -3,6 +3,7 @@ import type { PeerCertificate } from 'node:tls';
 import type { Clock } from '@signet/policy-engine/clock';
 import { secureClientOptions } from '@signet/policy-engine/http';
 import { DerError } from '@signet/policy-engine/internal/der';
+import { parseStrictJson } from '@signet/policy-engine/json';
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { LRUCache } from 'lru-cache';
 import type { Agent } from 'undici';
@@ -322,7 +323,7 @@ function readAnswer(
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseStrictJson(text);
   } catch {
     return undefined;
   }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Clock } from '@signet/policy-engine/clock';
+import { parseStrictJson } from '@signet/policy-engine/json';
 import { type CompactVerifyGetKey, createLocalJWKSet, errors } from 'jose';
 import { z } from 'zod';
 import { type BoundedFetch, fetchJson } from '../../bounded-fetch.ts';
@@ -27,7 +28,7 @@ interface KeySet {
 
 /** Finds keys in the text of a JWK set. Throws when it is not one, or holds no key. */
 export function parseKeySet(text: string): CompactVerifyGetKey {
-  return createLocalJWKSet(keySetSchema.parse(JSON.parse(text)));
+  return createLocalJWKSet(keySetSchema.parse(parseStrictJson(text)));
 }
 
 async function readKeySet(file: string): Promise<KeySet> {

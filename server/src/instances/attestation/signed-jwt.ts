@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
+import { parseStrictJson } from '@signet/policy-engine/json';
 import { type CompactVerifyGetKey, compactVerify } from 'jose';
 import { ForbiddenError, ServiceUnavailableError } from '../../errors.ts';
 import type { InstanceStore } from '../../model/instance-store.ts';
@@ -52,10 +53,17 @@ export function claimAt(claims: unknown, path: readonly string[]): unknown {
   return value;
 }
 
+/** Throws for what is not UTF-8; a byte order mark is kept, which the reader of JSON refuses. */
+function utf8(bytes: Uint8Array): string {
+  return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+}
+
 async function signedClaims(text: string, keys: CompactVerifyGetKey, field: string): Promise<unknown> {
   try {
     const { payload } = await compactVerify(text, keys, { algorithms });
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
+    // `jose` takes the last of two members of one name: the header that it has verified by must be strict as well.
+    parseStrictJson(utf8(Buffer.from(text.slice(0, text.indexOf('.')), 'base64url')));
+    return parseStrictJson(utf8(payload));
   } catch (cause) {
     if (cause instanceof ServiceUnavailableError || cause instanceof ProviderFailedError) throw cause;
     throw new ForbiddenError(`${field} is not a valid token of the configured issuer`, { cause });

@@ -4,6 +4,7 @@ import {
   isPair,
   isScalar,
   isSeq,
+  Lexer,
   LineCounter,
   type Node,
   type Pair,
@@ -33,9 +34,48 @@ type YamlResult =
 export const maxCharacters = 8 * 1024 * 1024;
 export const tooLong = 'the file is larger than 8 MiB';
 
+/** Different names of entries: each role, group, policy, service and key that quotas allow, and those of fields. */
+export const maxNames = 50_000;
+/** Values, lists and mappings: a hundred thousand members with an expiry each, which quotas allow. */
+export const maxNodes = 600_000;
+
+const scalarMark = '\u001f';
+const beginnings: ReadonlySet<string> = new Set(['-', '[', '{', '*', '"', "'", scalarMark]);
+
+/** Why a text is too large to be parsed. It is counted by its tokens: a parsed entry takes four kilobytes, a token nothing. */
+function sizeFault(text: string): string | undefined {
+  if (text.length > maxCharacters) return tooLong;
+  const names = new Set<string>();
+  let nodes = 0;
+  for (const { isNode, name } of countedTokens(text)) {
+    if (isNode) nodes += 1;
+    if (name !== undefined) names.add(name);
+    if (names.size > maxNames) return `the file has more than ${maxNames} different names of entries`;
+    if (nodes > maxNodes) return `the file has more than ${maxNodes} values`;
+  }
+  return undefined;
+}
+
+/** The tokens of a text: whether one begins a node, and the name that it makes of the scalar before it, or after `?`. */
+function* countedTokens(text: string): Generator<{ readonly isNode: boolean; readonly name: string | undefined }> {
+  let [scalar, before] = ['', ''];
+  let isExplicit = false;
+  for (const token of new Lexer().lex(text)) {
+    const isPlain = before === scalarMark;
+    const isScalar = isPlain || token.startsWith('"') || token.startsWith("'");
+    if (isScalar) scalar = token;
+    const isName = token === ':' ? !isPlain : isScalar && isExplicit;
+    if (token === '?') isExplicit = !isPlain;
+    else if (isScalar) isExplicit = false;
+    before = token;
+    yield { isNode: !isPlain && beginnings.has(token.charAt(0)), name: isName ? scalar : undefined };
+  }
+}
+
 /** Reads one YAML 1.2 document; syntax errors, repeated keys and several documents in one file are problems with their place. */
 export function parseYaml(file: string, text: string): YamlResult {
-  if (text.length > maxCharacters) return badAt(file, tooLong);
+  const size = sizeFault(text);
+  if (size !== undefined) return badAt(file, size);
   const lines = new LineCounter();
   // Repeated keys are looked for below: the library compares each key with each other one.
   const options = { lineCounter: lines, stringKeys: true, prettyErrors: false, uniqueKeys: false };

@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import { signingKeyFault } from '../../model/jwk-thumbprint.ts';
 import { unpackDomain } from '../../model/packed-members.ts';
 import type { DomainRecord } from '../../model/records.ts';
 import type { StoreContents } from '../../model/store.ts';
 import { registeredKey } from '../../registered-key.ts';
 import { SnapshotBuilder } from '../../snapshot/compile-snapshot.ts';
+import { isBelowUser } from '../../snapshot/snapshot.ts';
 import { runAtOnce } from '../../steps/steps.ts';
 import { withoutDnsNames } from '../../x509/naming.ts';
 import { readSeal, type SealState } from './backup-seal.ts';
@@ -72,11 +74,14 @@ async function checkDomains({ state, domains, signingKeys }: StoreContents) {
       runAtOnce(builder.addInSteps(domain));
       keys.push(...unreadableKeys(domain));
       if (domain.dnsForm === undefined) notes.push(withoutDnsNames(domain.name));
+      if (isBelowUser(domain.name))
+        notes.push(`domain \`${domain.name}\` has a name that is reserved for users: delete it`);
     }
     count += part.length;
   }
   const { problems } = builder.build(signingKeys);
-  const faults = [...problems.map(({ domain }) => `domain \`${domain}\` cannot be used`), ...keys];
+  const foreign = signingKeys.flatMap((key) => signingKeyFault(key) ?? []);
+  const faults = [...problems.map(({ domain }) => `domain \`${domain}\` cannot be used`), ...keys, ...foreign];
   const { epoch, counter } = state;
   return { epoch, counter, domains: count, faults, notes };
 }
