@@ -2,10 +2,12 @@ import { createClient } from '@signet/client';
 import { PolicyEngine } from '@signet/policy-engine';
 import { systemClock } from '@signet/policy-engine/clock';
 import { gracefulServer } from '@signet/policy-engine/http';
+import { createProgramLog } from '@signet/policy-engine/internal/log';
+import { endWithoutReaders, watchOutput } from '@signet/policy-engine/internal/output';
 import { removeTlsOverride } from '@signet/policy-engine/internal/tls-environment';
 import { Command, CommanderError } from 'commander';
+import { pino } from 'pino';
 import { loadProviderConfig, type ProviderConfig } from './config.ts';
-import { createLogger } from './logger.ts';
 import { createProvider } from './provider.ts';
 import type { AskServer } from './require-access/ask-server.ts';
 import { listen } from './tls-server.ts';
@@ -21,7 +23,10 @@ interface Options {
 /** Runs until SIGINT or SIGTERM; everything that it opens is closed again. */
 async function serve(options: Options): Promise<void> {
   const config = loadProviderConfig(options.config);
-  const logger = createLogger(config.log.level);
+  const logger = createProgramLog(
+    { create: pino<never, boolean>, destination: pino.destination },
+    { level: config.log.level },
+  );
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => resolve());
   });
@@ -37,6 +42,7 @@ async function serve(options: Options): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM']) setTimeout(() => process.removeAllListeners(signal), 500).unref();
   isStopping = true;
   await graceful.close({ delayMs: config.shutdown.delaySeconds * 1000, deadlineMs });
+  endWithoutReaders();
 }
 
 function announce(url: string, config: ProviderConfig, options: Options): void {
@@ -45,23 +51,8 @@ function announce(url: string, config: ProviderConfig, options: Options): void {
   process.stdout.write(`${line}\n`);
 }
 
+watchOutput('signet-example-provider');
 removeTlsOverride(process.env, (line) => void process.stderr.write(`signet-example-provider: ${line}\n`));
-
-// A reader that stops early, as in `… | head -n 1`, is not a failure of ours.
-let isStdoutLost = false;
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') return;
-    // Once, also where each write fails.
-    if (stream === process.stdout && !isStdoutLost) {
-      isStdoutLost = true;
-      process.stderr.write(
-        `signet-example-provider: standard output cannot be written (${error.code ?? error.message})\n`,
-      );
-    }
-    process.exitCode = 1;
-  });
-}
 
 const program = new Command('signet-example-provider')
   .description('a service that protects its endpoints in each of the consumer patterns of Signet')

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { watchOutput } from '@signet/policy-engine/internal/output';
 import { removeTlsOverride } from '@signet/policy-engine/internal/tls-environment';
 import { createProgram, runProgram } from './program.ts';
 
@@ -9,21 +10,8 @@ function packageVersion(): string {
   return known ? String(manifest.version) : 'unknown';
 }
 
+watchOutput('signet');
 removeTlsOverride(process.env, (line) => void process.stderr.write(`signet: ${line}\n`));
-
-// A reader that stops early, as in `signet keys list | head -n 1`, is not a failure of ours.
-let isStdoutLost = false;
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') return;
-    // Once, also where each write fails.
-    if (stream === process.stdout && !isStdoutLost) {
-      isStdoutLost = true;
-      process.stderr.write(`signet: standard output cannot be written (${error.code ?? error.message})\n`);
-    }
-    process.exitCode = 1;
-  });
-}
 
 // A file at its size limit (`ulimit -f`) is a full disk: a write that fails, not the end of the process.
 process.on('SIGXFSZ', () => undefined);

@@ -31,9 +31,11 @@ async function loadedBy(t: ExecutionContext, program: string, args: readonly str
   };
 }
 
+const output = 'policy-engine/src/program-output.ts';
 const signet = {
   program: 'server/bin/signet.js',
   files: [
+    output,
     'policy-engine/src/tls-environment.ts',
     ...['bin/signet.js', 'bin/start.js', 'src/cli/exit-status.ts', 'src/main.ts', 'src/program.ts'].map(
       (file) => `server/${file}`,
@@ -43,6 +45,7 @@ const signet = {
 const updater = {
   program: 'updater/bin/signet-updater.js',
   files: [
+    output,
     'policy-engine/src/tls-environment.ts',
     ...['bin/signet-updater.js', 'bin/start.js', 'src/exit-status.ts', 'src/main.ts', 'src/program.ts'].map(
       (file) => `updater/${file}`,

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { countsIn, escaped, metricsText } from '@signet/updater/metrics';
@@ -69,4 +70,13 @@ test('the reference has every metric of the updater, and no other', (t) => {
   const ofUpdater = page.split('\n## Of the updater\n')[1]?.split('\n## ')[0] ?? '';
   const rows = [...ofUpdater.matchAll(/^\| `(signet_\w+)`/gm)].map(([, name = '']) => name);
   t.deepEqual(rows.toSorted(), metricNames(metricsText(status, new Map(), 0)).toSorted());
+});
+
+test('a named pipe in the place of the file is replaced and not waited for', async (t) => {
+  const world = await updaterWorld(t);
+  await world.publish({ version: 1 });
+  const textfile = join(world.folder, 'pipe.prom');
+  execFileSync('mkfifo', [textfile]);
+  await (await world.open(undefined, { metrics: { textfile } })).run();
+  t.true(statSync(textfile).isFile());
 });

@@ -1,23 +1,11 @@
-import { type Logger, pino, stdTimeFunctions } from 'pino';
+import { createProgramLog } from '@signet/policy-engine/internal/log';
+import { type Logger, pino } from 'pino';
 import { isSuccess } from './outcome.ts';
 import type { RunReport } from './run-once.ts';
 
-/** What waits while nothing can be written, as on a full disk, in bytes; lines beyond it are lost. */
-const waitingBytes = 1_000_000;
-
-/** Lines as docs/reference/logs.md has them, on standard error; standard output is for answers. A log that cannot be written costs lines and nothing else. */
+/** The log of the updater (docs/reference/logs.md). */
 export function createLogger(level: string): Logger {
-  const destination = pino.destination({ dest: 2, sync: true, maxLength: waitingBytes });
-  destination.on('error', () => undefined);
-  return pino(
-    {
-      level,
-      base: null,
-      timestamp: stdTimeFunctions.isoTime,
-      formatters: { level: (label: string) => ({ level: label }) },
-    },
-    destination,
-  );
+  return createProgramLog({ create: pino<never, boolean>, destination: pino.destination }, { level });
 }
 
 /** One line a domain that changed or failed, one for the run. */

@@ -1,3 +1,4 @@
+import { endWithoutReaders, watchOutput } from '@signet/policy-engine/internal/output';
 import { removeTlsOverride } from '@signet/policy-engine/internal/tls-environment';
 import { exitStatus } from './exit-status.ts';
 import { runProgram } from './program.ts';
@@ -8,21 +9,8 @@ const endGuard = 10_000;
 const ending = new AbortController();
 const wakeUps = new EventTarget();
 
+watchOutput('signet-updater', exitStatus.storage);
 removeTlsOverride(process.env, (line) => void process.stderr.write(`signet-updater: ${line}\n`));
-
-// A reader that stops early, as in `signet-updater status | head -n 1`, is not a failure of ours.
-let isStdoutLost = false;
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') return;
-    // Once, also where each write fails.
-    if (stream === process.stdout && !isStdoutLost) {
-      isStdoutLost = true;
-      process.stderr.write(`signet-updater: standard output cannot be written (${error.code ?? error.message})\n`);
-    }
-    process.exitCode = exitStatus.storage;
-  });
-}
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
@@ -41,3 +29,4 @@ process.exitCode = await runProgram(process.argv.slice(2), {
   onWakeUp: (listener) => wakeUps.addEventListener('wake', listener),
   onReload: (listener) => wakeUps.addEventListener('reload', listener),
 });
+if (ending.signal.aborted) endWithoutReaders();

@@ -91,7 +91,9 @@ export function metricsFile(path: string): (status: Status, now: number) => Prom
 
 async function readText(path: string): Promise<string> {
   try {
-    return (await stat(path)).size > readableBytes ? '' : await readFile(path, 'utf8');
+    const found = await stat(path);
+    // A read of a named pipe would wait for a writer.
+    return found.isFile() && found.size <= readableBytes ? await readFile(path, 'utf8') : '';
   } catch {
     return '';
   }

@@ -47,6 +47,9 @@ export interface RecordCounts {
 /** Told of records that are not written. Never throws. */
 type OnDropped = (reason: 'waiting' | 'masked' | 'failed', count: number) => void;
 
+/** How long `flush` waits for a `write` that does not end, in milliseconds. */
+const flushMs = 5000;
+
 /** Hands records of decisions over, without ever slowing down or changing a decision. */
 export class DecisionRecorder {
   readonly #options: RecordOptions;
@@ -93,9 +96,12 @@ export class DecisionRecorder {
     this.#writing ??= this.#drain();
   }
 
-  /** Resolves when everything that waits was handed over. */
+  /** Resolves when everything that waits was handed over, or was not within `flushMs`: the end of a program does not wait for its records. */
   async flush(): Promise<void> {
-    await this.#writing;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, flushMs);
+    await Promise.race([this.#writing, promise]);
+    clearTimeout(timer);
   }
 
   async #drain(): Promise<void> {

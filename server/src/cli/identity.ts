@@ -6,6 +6,7 @@ import {
   readIdentityFiles,
 } from '@signet/client';
 import { formatTimestamp } from '@signet/policy-engine/clock';
+import { writeLines } from '@signet/policy-engine/internal/output';
 import { parsePathElement, parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { processEnvironment } from '../config/env.ts';
@@ -18,6 +19,7 @@ import { runShell } from './identity/run-shell.ts';
 import { showIdentity } from './identity/status.ts';
 import { action, CommandFailedError, print, UsageError } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
+import { escapeControls } from './terminal-text.ts';
 
 interface IdentityOptions {
   readonly url?: readonly string[];
@@ -215,6 +217,12 @@ function printed({ json }: IdentityOptions): Tell {
   };
 }
 
+/** One JSON object for each step of a program that stays, which goes on when they are not read. */
+const streamed: Tell = {
+  outcome: (said) => writeLines(`${escapeControls(JSON.stringify(said))}\n`),
+  output: (text) => writeLines(text, process.stderr),
+};
+
 /** As a program that stays says what happens (docs/reference/logs.md). */
 function logged(logger: Logger): Tell {
   return {
@@ -232,7 +240,7 @@ function logged(logger: Logger): Tell {
 async function runIdentity(options: IdentityOptions): Promise<void> {
   using stop = stopSignal();
   const agent = openIdentityAgent(agentOptions(options));
-  const tell = options.json === true ? printed(options) : logged(createLogger('info'));
+  const tell = options.json === true ? streamed : logged(createLogger('info'));
   await agent.run(stop.signal, async (outcome) => {
     // Nothing happened and nothing will until then: not worth a line.
     if (outcome.kind !== 'current') await finish(outcome, options, tell, stop.signal);

@@ -1,4 +1,9 @@
-/** A signal that aborts when the process is asked to end, and that gives the default behaviour back when disposed. */
+import { endWithoutReaders } from '@signet/policy-engine/internal/output';
+
+/**
+ * A signal that aborts when the process is asked to end. Dispose it when the work is done: it gives the default behaviour back, and after such an
+ * order the process ends although its output is not read.
+ */
 interface StopSignal extends Disposable {
   readonly signal: AbortSignal;
 }
@@ -24,5 +29,11 @@ export function stopSignal(): StopSignal {
     process.kill(process.pid, name);
   }
   for (const name of endings) process.on(name, stop);
-  return { signal: controller.signal, [Symbol.dispose]: forget };
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]: () => {
+      forget();
+      if (controller.signal.aborted) endWithoutReaders();
+    },
+  };
 }

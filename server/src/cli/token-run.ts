@@ -1,10 +1,12 @@
 import { type KeptTokenOutcome, openTokenKeeper } from '@signet/client';
 import { formatTimestamp } from '@signet/policy-engine/clock';
+import { writeLines } from '@signet/policy-engine/internal/output';
 import { Command } from 'commander';
 import { createLogger, type Logger } from '../logger.ts';
 import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
-import { action, CommandFailedError, print } from './run.ts';
+import { action, CommandFailedError } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
+import { escapeControls } from './terminal-text.ts';
 import { type TokenOptions, tokenOptions, tokenQuery } from './token-options.ts';
 
 interface RunOptions extends ConnectionOptions, TokenOptions {
@@ -52,7 +54,7 @@ function described(outcome: KeptTokenOutcome) {
 }
 
 function printed(outcome: KeptTokenOutcome): void {
-  print(described(outcome), true);
+  writeLines(`${escapeControls(JSON.stringify(described(outcome)))}\n`);
 }
 
 /** As a program that stays says what happens (docs/reference/logs.md). */

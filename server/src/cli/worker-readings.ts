@@ -1,7 +1,8 @@
 import type { Worker } from 'node:cluster';
+import { lostLines } from '@signet/policy-engine/internal/output';
 import { z } from 'zod';
 import type { Logger } from '../logger.ts';
-import { addUp, lasting, type Reading, readingsSchema } from '../metrics/readings.ts';
+import { addUp, lasting, lostLinesMetric, type Reading, readingsSchema } from '../metrics/readings.ts';
 
 /* The parent of several processes gives out the metrics of all. It asks each worker; one that does not answer in time is counted as it was when it
    last did, and what a worker had counted is kept when it ends. */
@@ -88,7 +89,11 @@ export function collectReadings(logger: Pick<Logger, 'warn'>, timeoutMs: number 
     if (silent > 0) logger.warn({ silent }, 'processes did not say their metrics in time');
     // Of those that ended meanwhile only once.
     const alive = heard.filter(({ worker }) => workers.has(worker));
-    return [...alive.map(({ readings }) => readings), await ended, [workersGauge(alive.length - silent, silent)]];
+    return [
+      ...alive.map(({ readings }) => readings),
+      await ended,
+      [workersGauge(alive.length - silent, silent), ownLostLines()],
+    ];
   };
   return {
     join(worker) {
@@ -128,4 +133,9 @@ function workersGauge(answering: number, silent: number): Reading {
       { value: silent, labels: { state: 'silent' } },
     ],
   };
+}
+
+/** Of the log of the parent itself, added to those of its workers. */
+function ownLostLines(): Reading {
+  return { ...lostLinesMetric, type: 'counter', aggregator: 'sum', values: [{ value: lostLines(), labels: {} }] };
 }

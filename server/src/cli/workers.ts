@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { systemClock } from '@signet/policy-engine/clock';
+import { setOutputNonBlocking } from '@signet/policy-engine/internal/output';
 import { z } from 'zod';
 import type { ServerConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
@@ -36,7 +37,9 @@ const allocator = { MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TOP_PAD_: '16384' };
 
 /** What the operator has set counts. */
 function startWorker(): Worker {
-  return cluster.fork({ ...allocator, ...processEnvironment() });
+  const worker = cluster.fork({ ...allocator, ...processEnvironment() });
+  setOutputNonBlocking();
+  return worker;
 }
 
 /** How long to wait before a worker is replaced that lived for `livedMs` as the `deaths`-th in a row; in milliseconds. */

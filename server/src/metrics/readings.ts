@@ -23,6 +23,12 @@ export const readingsSchema = z.array(reading);
 
 export type Reading = z.infer<typeof reading>;
 
+/** The metric of lost lines, which a parent without a registry has too. */
+export const lostLinesMetric = {
+  name: 'signet_log_lines_lost_total',
+  help: 'Lines of the log that could not be written.',
+} as const;
+
 /** The same as the library gives it. */
 type Named = { readonly name: string };
 

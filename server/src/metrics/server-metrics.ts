@@ -1,5 +1,5 @@
+import { lostLines } from '@signet/policy-engine/internal/output';
 import { Counter, Histogram, Registry } from 'prom-client';
-import { lostLines } from '../logger.ts';
 import { revocationReasons } from '../model/certificate-store.ts';
 import {
   attestationMethods,
@@ -10,6 +10,7 @@ import {
   storeOperations,
 } from '../observer.ts';
 import { watchProcess } from './process-metrics.ts';
+import { lostLinesMetric } from './readings.ts';
 import { requestMetrics } from './request-metrics.ts';
 import { addStateGauges } from './state-gauges.ts';
 
@@ -61,8 +62,7 @@ export function createServerMetrics(): ServerMetrics {
     for (const child of Object.values(zero)) child.inc(0);
   }
   new Counter({
-    name: 'signet_log_lines_lost_total',
-    help: 'Lines of the log that could not be written.',
+    ...lostLinesMetric,
     registers,
     collect() {
       this.reset();

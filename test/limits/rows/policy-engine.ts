@@ -7,6 +7,7 @@ import { systemClock } from '@signet/policy-engine/clock';
 import { canonicalPath } from '@signet/policy-engine/http';
 import { bundleSuffix, domainFileName } from '@signet/policy-engine/internal/files';
 import { didYouMean } from '@signet/policy-engine/internal/nearest';
+import { writeLines } from '@signet/policy-engine/internal/output';
 import { instanceHostName, parseDomainName } from '@signet/policy-engine/names';
 import { compileDomain } from '@signet/policy-engine/policy';
 import { verifyAccessToken } from '@signet/policy-engine/token';
@@ -100,6 +101,21 @@ export const engineRows: readonly Row[] = [
     const text = JSON.stringify({ payload: 'e30', protected: 'A'.repeat(length), signature: 'e30' });
     const options = { domain: parseDomainName('d'), keys: noKeys, now: 0 };
     return (await refusal(() => verifyBundle(text, options))).includes('the protected header is not JSON');
+  }),
+  elsewhere(
+    'policy-engine/src/program-log.ts',
+    'waitingBytes',
+    'server/log/unwritable.test.ts',
+    'a log that cannot be written costs lines, which are counted, and nothing else',
+  ),
+  maximum('policy-engine/src/program-output.ts', 'waitingOutputBytes', (size) => {
+    let isWritten = false;
+    const write = () => {
+      isWritten = true;
+    };
+    const stream = { writableLength: 10, write, once: () => undefined };
+    writeLines('x'.repeat(size - 10), stream as never);
+    return isWritten;
   }),
   maximum('policy-engine/src/nearest.ts', 'maxCompared', (count) => {
     return didYouMean('reader', [...Array.from({ length: count - 1 }, (_, at) => `another-${at}`), 'raeder']) !== '';

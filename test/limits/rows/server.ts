@@ -384,12 +384,6 @@ export const serverRows: readonly Row[] = [
     'maxExpiry',
     (expiry) => expiryTimeSchema.safeParse(expiry).success,
   ),
-  elsewhere(
-    'server/src/logger.ts',
-    'waitingBytes',
-    'server/log/unwritable.test.ts',
-    'a log that cannot be written costs lines, which are counted, and nothing else',
-  ),
   maximum('server/src/management/documents/parse-document.ts', 'maxCommonNameLength', (length) => {
     const text = `domain: d\nservices:\n  ${'s'.repeat(length - 2)}: {}\n`;
     return parseDomainDocument('d.yaml', text, parsePublicKey).kind === 'ok';

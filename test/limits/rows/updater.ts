@@ -53,12 +53,6 @@ export const updaterRows: readonly Row[] = [
     const directory = directoryWith(t, 'keys.json', { issuer: 'i', keys: [] }, size);
     return (await readKeysFile(directory))?.issuer === 'i';
   }),
-  elsewhere(
-    'updater/src/logger.ts',
-    'waitingBytes',
-    'updater/log.test.ts',
-    'a log that cannot be written costs lines, and not the updater',
-  ),
   maximum('updater/src/run-once.ts', 'givenUpAfter', async (domains, t) => {
     const names = Array.from({ length: domains }, (_, index) => `d${index}`);
     const world = await updaterWorld(t, names);

@@ -1,3 +1,4 @@
+import { mock } from 'node:test';
 import { type DecisionRecord, PolicyEngine, type RecordOptions } from '@signet/policy-engine';
 import { createTestAuthority, TestClock } from '@signet/policy-engine/testing';
 import test from 'ava';
@@ -124,4 +125,17 @@ test('a failing random source changes no decision', (t) => {
     },
   });
   t.is(engine.decideRoles(request).status, 'ALLOW');
+});
+
+test.serial('the end of an engine does not wait for ever for records that are not taken', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const { engine } = recording({ write: () => new Promise<void>(() => undefined) });
+  engine.decideRoles(request);
+  const closed = engine.close();
+  // Until `close` has come to its records.
+  for (let turn = 0; turn < 100; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  mock.timers.tick(5000);
+  await closed;
+  t.deepEqual(engine.health().records, { written: 0, dropped: 0, masked: 0, failed: 0 });
 });

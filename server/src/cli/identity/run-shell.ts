@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { setOutputNonBlocking } from '@signet/policy-engine/internal/output';
 import type { Environment } from '../../config/env.ts';
 
 interface ShellOptions {
@@ -28,6 +29,7 @@ export async function runShell(
     // A group of its own, so that what the shell started ends with it.
     detached: true,
   });
+  setOutputNonBlocking();
   const { promise, resolve } = Promise.withResolvers<number | undefined>();
   child.once('error', () => resolve(undefined));
   child.once('close', (status) => resolve(status ?? undefined));
