@@ -34,6 +34,7 @@ import { athenzForms } from './x509/athenz-forms.ts';
 import { createCrlPublisher } from './x509/crl-publisher.ts';
 import { startHousekeeping } from './x509/housekeeping.ts';
 import type { IssueDeps } from './x509/issue-certificate.ts';
+import { watchIssuerLife } from './x509/issuer-life.ts';
 import { type Issuers, openIssuers } from './x509/issuers.ts';
 import { type LiveRevocations, openLiveRevocations } from './x509/live-revocations.ts';
 import { type NameForms, signetForms } from './x509/name-forms.ts';
@@ -85,6 +86,7 @@ export async function openIdentity(parts: IdentityParts): Promise<OpenIdentity> 
   });
   parts.live?.onOtherHistory(() => void revocations.reread().catch(onError));
   const issuers = await openConfiguredIssuers(parts);
+  const issuerWatch = issuers && watchIssuerLife(issuers, clock, logger);
   const routes = issuers && (await identityRoutes(parts, issuers, revocations));
   const { certificates, instances } = store;
   const housekeeping = startHousekeeping({ certificates, instances, crls: routes?.crls, clock }, (error) =>
@@ -97,6 +99,7 @@ export async function openIdentity(parts: IdentityParts): Promise<OpenIdentity> 
     routes,
     refresh: () => revocations.refresh(),
     close: async () => {
+      issuerWatch?.[Symbol.dispose]();
       issuers?.close();
       await housekeeping.close();
       await revocations.close();

@@ -13,6 +13,7 @@ import type { LiveSnapshot } from './snapshot/live-snapshot.ts';
 import type { StoreWatch } from './store-watch.ts';
 import type { Tracing } from './tracing/tracing.ts';
 import type { CrlPublisher } from './x509/crl-publisher.ts';
+import { issuerLife } from './x509/issuer-life.ts';
 import type { Issuers } from './x509/issuers.ts';
 
 /** Takes what a process counts, in place of a listener of its own. */
@@ -109,24 +110,24 @@ export function stateOfServer({ store, live, clock, storeWatch, callerClocks, ..
       const [record] = signingOrder(snapshot.signingKeys, purpose, now);
       return record === undefined ? [] : [{ purpose, activeSince: record.activateAt }];
     }),
-    certificates: certificatesOf(parts, now),
+    ...certificatesOf(parts, now),
   };
 }
 
 function certificatesOf(
   { identity, http }: Pick<StateParts, 'identity' | 'http'>,
   now: number,
-): ServerState['certificates'] {
-  // Of the one that signs what is new; of the first where none is valid.
-  const active = identity?.instances.issuers.current().active ?? [];
-  const signing = active.find(({ notBefore, notAfter }) => notBefore * 1000 <= now && now <= notAfter * 1000);
-  const issuer = signing ?? active[0];
+): Pick<ServerState, 'certificates' | 'issuerLeft'> {
+  const issuer = identity && issuerLife(identity.instances.issuers.current(), now / 1000);
   const list = identity?.crls.expiry();
-  return [
-    { which: 'server', notAfter: http.certificateExpiry() },
-    ...(issuer === undefined ? [] : [{ which: 'issuer' as const, notAfter: issuer.notAfter * 1000 }]),
-    ...(list === undefined ? [] : [{ which: 'crl' as const, notAfter: list * 1000 }]),
-  ];
+  return {
+    issuerLeft: issuer?.left,
+    certificates: [
+      { which: 'server', notAfter: http.certificateExpiry() },
+      ...(issuer === undefined ? [] : [{ which: 'issuer' as const, notAfter: issuer.notAfter * 1000 }]),
+      ...(list === undefined ? [] : [{ which: 'crl' as const, notAfter: list * 1000 }]),
+    ],
+  };
 }
 
 interface GiveOutDeps {

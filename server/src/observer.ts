@@ -71,5 +71,7 @@ export interface ServerState {
   readonly connections?: PoolUse | undefined;
   /** Since when the key that signs now has signed. */
   readonly keys: readonly { readonly purpose: KeyPurpose; readonly activeSince: number }[];
+  /** Share of the life of the issuer that is left, from 0 to 1; absent: no certificates are issued. */
+  readonly issuerLeft?: number | undefined;
   readonly certificates: readonly { readonly which: 'server' | 'issuer' | 'crl'; readonly notAfter: number }[];
 }

@@ -134,7 +134,7 @@ class Agent implements IdentityAgent {
       return await this.#accept('refreshed', await this.#refresh(known, signal));
     } catch (error) {
       // Revoked, deleted, unknown, or ended: only attestation helps now.
-      const isOver = isRefusal(error) || hasEnded;
+      const isOver = isRefusal(error) || (hasEnded && !isServersFault(error));
       if (!isOver || signal?.aborted === true) throw error;
       return this.#accept('registered', await this.#register(signal));
     }
@@ -202,6 +202,11 @@ class Agent implements IdentityAgent {
 
 function isRefusal(error: unknown): boolean {
   return error instanceof SignetClientError && (error.status === 401 || error.status === 403);
+}
+
+/** An answer 5xx: a registration right after it would be answered the same. */
+function isServersFault(error: unknown): boolean {
+  return error instanceof SignetClientError && error.status !== undefined && error.status >= 500;
 }
 
 function toClientError(error: unknown): SignetClientError {

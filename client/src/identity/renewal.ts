@@ -26,7 +26,7 @@ const sshBackdateMs = 300_000;
 /**
  * Reads the life of an identity from its certificates: where they have the choice, clocks that are set wrong do not count. It is renewed
  * between half and seven tenths of the life of the one that ends first; where in between follows from the certificate, so that the instances
- * of a service spread and each of them keeps its time over restarts. Throws when a certificate cannot be read.
+ * of a service spread and each of them keeps its time over restarts; not sooner than after ten seconds. Throws when a certificate cannot be read.
  */
 export function identityLife({ certificate, sshHostCertificate }: IdentityTexts, now: number): IdentityLife {
   const leaf = new X509Certificate(certificate);
@@ -36,7 +36,7 @@ export function identityLife({ certificate, sshHostCertificate }: IdentityTexts,
   const endAfterMs = told > 0 ? told : Math.max(1000, notAfter - now);
   const shortest = sshHostCertificate === undefined ? endAfterMs : Math.min(endAfterMs, sshLife(sshHostCertificate));
   const share = Number.parseInt(hash('sha256', certificate).slice(0, 8), 16) / 0xffff_ffff;
-  const renewAfterMs = Math.round(shortest * (0.5 + 0.2 * share));
+  const renewAfterMs = Math.max(minPauseMs, Math.round(shortest * (0.5 + 0.2 * share)));
   return { issuedAt: notAfter - endAfterMs, notAfter, renewAfterMs, endAfterMs };
 }
 
@@ -45,22 +45,25 @@ function sshLife(line: string): number {
   return Math.max(1000, notAfter - notBefore - sshBackdateMs);
 }
 
-const firstRetryMs = 10_000;
+/** The shortest pause between two requests, whatever a certificate, a clock or a server says. */
+export const minPauseMs = 10_000;
 const maxRetryMs = 600_000;
 
 /**
- * How long to wait after the `failures`-th failure in a row: doubling from ten seconds to ten minutes, half to all of it, and never more
- * than a tenth of the life that is left, so that a short one is not slept through. `random` is between 0 and 1.
+ * How long to wait after the `failures`-th failure in a row: doubling from ten seconds to ten minutes, half to all of it, never less than ten
+ * seconds, and beyond them never more than a tenth of the life that is left, so that a short one is not slept through. `random` is between 0 and 1:
+ * even the shortest pauses of a fleet, whose certificates end with their issuer, are spread over five seconds.
  */
 export function retryDelay(failures: number, leftMs: number | undefined, random: number): number {
-  const ceiling = leftMs === undefined || leftMs <= 0 ? maxRetryMs : Math.min(maxRetryMs, Math.max(1000, leftMs / 10));
-  const full = Math.min(ceiling, firstRetryMs * 2 ** Math.min(failures - 1, 10));
-  return Math.round(full * (0.5 + 0.5 * random));
+  const ceiling = leftMs === undefined || leftMs <= 0 ? maxRetryMs : Math.min(maxRetryMs, leftMs / 10);
+  const full = Math.min(ceiling, minPauseMs * 2 ** Math.min(failures - 1, 10));
+  const [least, most] = [Math.max(minPauseMs, full / 2), Math.max(minPauseMs * 1.5, full)];
+  return Math.round(least + (most - least) * random);
 }
 
 /**
- * The same after this error: as long as the server asks for, where that is longer, but not past half of the life that is left. Whoever answered, a
- * proxy perhaps, does not know when that ends.
+ * The same after this error: at least as long as the server asks for and up to half of that more, but not past half of the life that is left. The
+ * sender of the answer, a proxy perhaps, does not know when that ends.
  */
 export function pauseAfter(
   { retryAfterSeconds = 0 }: Pick<SignetClientError, 'retryAfterSeconds'>,
@@ -68,9 +71,9 @@ export function pauseAfter(
   leftMs: number | undefined,
   random: number,
 ): number {
-  const asked = retryAfterSeconds * 1000;
-  const longest = leftMs === undefined || leftMs <= 0 ? asked : Math.floor(leftMs / 2);
-  return Math.max(retryDelay(failures, leftMs, random), Math.min(asked, longest));
+  const asked = retryAfterSeconds * 1000 * (1 + random / 2);
+  const longest = leftMs === undefined || leftMs <= 0 ? asked : (leftMs / 4) * (1 + random);
+  return Math.max(retryDelay(failures, leftMs, random), Math.floor(Math.min(asked, longest)));
 }
 
 /** A moment on both clocks: the wall's, which may be set, and one that only goes on. Whichever reaches it first counts. */

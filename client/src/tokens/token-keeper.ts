@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { replaceFile } from '@signet/policy-engine/internal/files';
 import type { ClientIdentity } from '../client.ts';
 import { SignetClientError } from '../errors.ts';
-import { hasCome, later, type Moment, pauseAfter } from '../identity/renewal.ts';
+import { hasCome, later, type Moment, minPauseMs, pauseAfter } from '../identity/renewal.ts';
 import { runSteps } from '../run-steps.ts';
 import type { AccessToken, IdToken } from './cached-token.ts';
 import type { IdTokenQuery, TokenQuery, Tokens } from './tokens.ts';
@@ -112,8 +112,8 @@ class Keeper implements TokenKeeper {
     const { token, text } = await this.#obtain(signal);
     await replaceFile(file, text, { mode: 0o600 });
     const { expiresAt } = token;
-    // Between half and seven tenths of its life, so that those that began together spread.
-    const renewAt = later(asked, Math.max(0, expiresAt - asked.wall) * (0.5 + 0.2 * this.#random()));
+    // Between half and seven tenths of its life, so that those that began together spread; not sooner than after ten seconds, also by a clock that is ahead.
+    const renewAt = later(asked, Math.max(minPauseMs, (expiresAt - asked.wall) * (0.5 + 0.2 * this.#random())));
     this.#written = { token, thumbprint, expiresAt, renewAt };
     this.#failures = 0;
     return { kind: 'written', expiresAt, nextAt: renewAt.wall };

@@ -219,7 +219,17 @@ function tokenDeps(deps: HttpServerDeps, { issuer }: Addresses): RouteDeps['toke
 function readinessDeps(deps: HttpServerDeps, { isStopping, own }: ServerState): ReadinessDeps {
   const { clock, keys, snapshot, snapshotStatus, storeWatch, identity } = deps;
   const certificate = () => own().life;
-  return { clock, keys, snapshot, snapshotStatus, storeWatch, isStopping, certificate, crls: identity?.crls };
+  return {
+    clock,
+    keys,
+    snapshot,
+    snapshotStatus,
+    storeWatch,
+    isStopping,
+    certificate,
+    crls: identity?.crls,
+    issuers: identity?.instances.issuers,
+  };
 }
 
 function publisherOf({ snapshot, keys, clock, config, observer, tracing }: HttpServerDeps): BundlePublisher {

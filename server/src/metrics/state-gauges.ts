@@ -94,6 +94,12 @@ const gauges: readonly GaugeOptions<string>[] = [
     label: 'which',
     values: ({ certificates }) => certificates.map(({ which, notAfter }) => [seconds(notAfter), which]),
   },
+  {
+    name: 'signet_issuer_life_left_ratio',
+    help: 'Share of its life that the signing issuer has left, from 0 to 1.',
+    together: 'min',
+    values: ({ issuerLeft }) => (issuerLeft === undefined ? [] : [[issuerLeft]]),
+  },
 ];
 
 /** Gauges of what a server is, read when they are asked for. */

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { formatTimestamp } from '@signet/policy-engine/clock';
+import { ServiceUnavailableError } from '../errors.ts';
 import { minLifetimeSeconds } from './certificate-profile.ts';
 import { certificatesInPem, certificateToPem } from './certificate-reader.ts';
 import type { Issuer } from './issuer.ts';
@@ -25,7 +27,7 @@ export interface IssuerSet {
 /** Several issuers side by side, reloaded when their files change. */
 export interface Issuers {
   current(): IssuerSet;
-  /** The issuer for a new certificate: of the active ones, the first that lives on. `now` in seconds. Throws `IssuerError`. */
+  /** The issuer for a new certificate: of the active ones, the first that lives on. `now` in seconds. Throws `ServiceUnavailableError`. */
   signing(now: number): Issuer;
   /** Reads the files again; a set that cannot be used changes nothing but the lists of roots. Answers whether something changed. */
   reload(): Promise<boolean>;
@@ -89,6 +91,18 @@ async function load(deps: IssuersDeps, previous: string | undefined): Promise<Lo
   return { digest, set: { active, draining, rootsPem, rootLists: readRootLists(lists, rootsPem) } };
 }
 
+/** An authority that ended is replaced by people: callers need not ask sooner. */
+const retryAfterSeconds = 60;
+
+function noIssuer(active: readonly Issuer[], now: number): string {
+  const end = Math.max(...active.map(({ notAfter }) => notAfter));
+  if (active.some(({ notBefore, notAfter }) => now < notBefore && now < notAfter)) {
+    return 'no certificates are issued: the issuing authority is not valid yet';
+  }
+  const ends = now < end ? 'ends' : 'ended';
+  return `no certificates are issued: the issuing authority ${ends} at ${formatTimestamp(end * 1000)}`;
+}
+
 /** Opens the issuers. Throws `IssuerError` when one cannot be used at start; later the last good set stays in force. */
 export async function openIssuers(deps: IssuersDeps): Promise<Issuers> {
   let loaded = await load(deps, undefined);
@@ -114,7 +128,7 @@ export async function openIssuers(deps: IssuersDeps): Promise<Issuers> {
       const issuer = set.active.find(
         ({ notBefore, notAfter }) => notBefore <= now && now + minLifetimeSeconds <= notAfter,
       );
-      if (issuer === undefined) throw new IssuerError('no active issuer is valid now');
+      if (issuer === undefined) throw new ServiceUnavailableError(noIssuer(set.active, now), { retryAfterSeconds });
       return issuer;
     },
     reload,

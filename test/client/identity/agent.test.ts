@@ -16,6 +16,7 @@ import { instanceWorld } from '#support/instance-world';
 import { wholeFile } from '#support/start-server';
 import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
+import { internals } from '../../limits/row.ts';
 import { makePki } from '../support/pki.ts';
 import { answer, startTlsServer } from '../support/tls-server.ts';
 
@@ -133,7 +134,7 @@ test('while the server is away the certificate stays, and one that has ended is 
     if (outcome.kind === 'failed') t.is(outcome.error.code, 'unreachable');
     waits.push(outcome.nextAt - clock.now());
   }
-  t.deepEqual(waits, [7500, 15_000, 30_000, 60_000]);
+  t.deepEqual(waits, [12_500, 15_000, 30_000, 60_000]);
   t.like(await away.step(), { kind: 'current' }, 'it waits for its time');
   t.is(readFileSync(identityPaths(settings.folder).certificate, 'utf8'), certificate);
 
@@ -292,7 +293,7 @@ test('the pause that a refusal asks for is kept', async (t) => {
   const busy = new SignetClientError('server-error', 'busy', { answer: { status: 503, retryAfterSeconds: 30 } });
   const fail = () => Promise.reject(busy);
   const agent = openIdentityAgent(options(t, 'a-busy', { clock }), { register: fail, refresh: fail });
-  t.is((await agent.step()).nextAt - clock.now(), 30_000);
+  t.is((await agent.step()).nextAt - clock.now(), 37_500);
 });
 
 test('the pause that a refusal asks for does not outlast the certificate', async (t) => {
@@ -302,7 +303,7 @@ test('the pause that a refusal asks for does not outlast the certificate', async
   const clock = new FakeClock(systemClock.now());
   const busy = new SignetClientError('server-error', 'busy', { answer: { status: 503, retryAfterSeconds: 86_400 } });
   const fail = () => Promise.reject(busy);
-  const agent = openIdentityAgent({ ...settings, clock, random: () => 0 }, { register: fail, refresh: fail });
+  const agent = openIdentityAgent({ ...settings, clock, random: () => 1 }, { register: fail, refresh: fail });
   const { kind, nextAt, ...rest } = await agent.step({ force: true });
   t.is(kind, 'failed');
   const left = ('notAfter' in rest ? Number(rest.notAfter) : 0) - clock.now();
@@ -322,4 +323,41 @@ test('run renews until it is told to stop', async (t) => {
   stop.abort();
   await running;
   t.deepEqual(kinds, ['registered']);
+});
+
+test('no pause is shorter than ten seconds, and those of a fleet are spread, whatever life is left', async (t) => {
+  const { pauseAfter } = await internals<{
+    pauseAfter(error: object, failures: number, leftMs: number | undefined, random: number): number;
+  }>('client/src/identity/renewal.ts');
+  const answers = [{}, { retryAfterSeconds: 1 }, { retryAfterSeconds: 60 }, { retryAfterSeconds: 86_400 }];
+  for (const answer of answers) {
+    for (const left of [undefined, -1, 0, 1, 1000, 30_000, 120_000, 3_600_000]) {
+      for (const failures of [1, 2, 3, 8, 1000]) {
+        const [least = 0, , most = 0] = [0, 0.5, 1].map((random) => pauseAfter(answer, failures, left, random));
+        t.true(least >= 10_000 && most - least >= 5000, `${JSON.stringify({ answer, left, failures, least, most })}`);
+      }
+    }
+  }
+});
+
+test('an agent whose certificate has ended asks once where the server answers 503', async (t) => {
+  const settings = options(t, 'a-ended');
+  t.is((await openIdentityAgent(settings).step()).kind, 'registered');
+  const steps = { steady: 0 };
+  const clock = new FakeClock(systemClock.now());
+  const asked: string[] = [];
+  const fail = (what: string) => () => {
+    asked.push(what);
+    const answer = { status: 503, retryAfterSeconds: 60 };
+    return Promise.reject(new SignetClientError('server-error', 'the issuing authority ended', { answer }));
+  };
+  const transport = { register: fail('register'), refresh: fail('refresh') };
+  const agent = openIdentityAgent({ ...settings, clock, steady: () => steps.steady }, transport);
+  t.is((await agent.step()).kind, 'current');
+  clock.advance(400 * 86_400_000);
+  steps.steady += 400 * 86_400_000;
+  const outcome = await agent.step();
+  t.is(outcome.kind, 'failed');
+  t.deepEqual(asked, ['refresh']);
+  t.true(outcome.nextAt - clock.now() >= 60_000);
 });

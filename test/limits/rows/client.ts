@@ -8,7 +8,7 @@ import { readJsonObject } from '@signet/example-provider/json-body';
 import { temporaryFolder } from '#support/temp';
 import { makePki } from '../../client/support/pki.ts';
 import { startTlsServer } from '../../client/support/tls-server.ts';
-import { elsewhere, internals, maximum, type Row } from '../row.ts';
+import { elsewhere, internals, maximum, minimum, type Row } from '../row.ts';
 
 const failed = (retryAfterSeconds?: number) =>
   new SignetClientError('server-error', 'no', {
@@ -79,6 +79,12 @@ export const clientRows: readonly Row[] = [
       'client/src/identity/renewal.ts',
     );
     return retryDelay(1 + doublings(ms, 10_000), undefined, 1) === ms;
+  }),
+  minimum('client/src/identity/renewal.ts', 'minPauseMs', async (ms) => {
+    const { retryDelay } = await internals<{ retryDelay(failures: number, left: number, random: number): number }>(
+      'client/src/identity/renewal.ts',
+    );
+    return retryDelay(1, 1, 0) <= ms;
   }),
   maximum('client/src/key-resolver.ts', 'longestAgeMs', async (ms) => {
     const { createKeyResolver } = await internals<{

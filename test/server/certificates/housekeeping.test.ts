@@ -1,13 +1,18 @@
-import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
+import { X509Certificate } from 'node:crypto';
+import { mock } from 'node:test';
+import { epochSeconds, formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import { openStore } from '@signet/server/store/open';
 import { forgetEnded, keptSeconds } from '@signet/server/x509/housekeeping';
+import { issuerLife, watchIssuerLife } from '@signet/server/x509/issuer-life';
 import test, { type ExecutionContext } from 'ava';
+import { makeAuthority } from '#support/authority';
 import { FakeClock } from '#support/clock';
-import { field, instanceWorld } from '#support/instance-world';
+import { field, instanceRequest, instanceWorld, json } from '#support/instance-world';
 import { readinessOf } from '#support/operators';
 import { revoke } from '#support/revoke';
 import { type StoreKind, storeKinds } from '#support/store-kinds';
+import { temporaryFolder } from '#support/temp';
 
 const holder = parsePrincipalName('media.player');
 
@@ -182,4 +187,54 @@ test('readiness says when a revocation list or the certificate of the server is 
   t.deepEqual(await told(10 * hour), [200, 'ended', 'fresh']);
   t.deepEqual(await told(23 * 24 * hour), [200, 'ended', 'late']);
   t.deepEqual(await told(7 * 24 * hour), [503, 'ended', 'ended']);
+});
+
+/** Seconds since the epoch. */
+function lifeOf(pem: string) {
+  const { validFromDate, validToDate } = new X509Certificate(pem);
+  return { notBefore: validFromDate.getTime() / 1000, notAfter: validToDate.getTime() / 1000 };
+}
+
+test.serial('the log announces the end of the issuing authority from the last third of its life on', async (t) => {
+  const clock = new FakeClock(systemClock.now());
+  const logged: Record<string, unknown>[] = [];
+  const issuer = await makeAuthority(temporaryFolder(t));
+  const { notBefore, notAfter } = lifeOf(issuer.certificatePem);
+  const life = (notAfter - notBefore) * 1000;
+  const set = { active: [{ notBefore, notAfter }] } as never;
+  const atLeft = (share: number) => clock.set(notAfter * 1000 - life * share);
+  mock.timers.enable({ apis: ['setInterval'] });
+  t.teardown(() => mock.timers.reset());
+  atLeft(0.34);
+  const tell = (level: string) => (members: object, msg: string) => void logged.push({ level, ...members, msg });
+  using _ = watchIssuerLife({ current: () => set }, clock, { warn: tell('warn'), error: tell('error') } as never);
+  const said = (share: number) => {
+    atLeft(share);
+    mock.timers.tick(600_000);
+    return [issuerLife(set, epochSeconds(clock))?.status, ...logged.splice(0).map(({ level }) => level)];
+  };
+  t.deepEqual(
+    [said(0.34), said(0.33), said(0.33), said(0), said(-0.1)],
+    [['fresh'], ['late', 'warn'], ['late'], ['ended', 'error'], ['ended', 'error']],
+  );
+});
+
+test('a registration in the last minute of the issuing authority is 503 with the reason', async (t) => {
+  const clock = new FakeClock(systemClock.now());
+  const world = await instanceWorld(t, { clock });
+  const { notAfter } = lifeOf(world.pki.issuer.certificate);
+  const long = async (name: string) =>
+    world.as(await world.pki.odd({ subject: `CN=${name}`, notAfter: notAfter * 1000 + 86_400_000 }));
+  const issuer = async () => field((await (await long('sys.auth.operator'))('^/readyz')).body, 'issuer');
+  t.like(await issuer(), { status: 'fresh' });
+  clock.set((notAfter - 59) * 1000);
+  const end = formatTimestamp(notAfter * 1000);
+  t.deepEqual(await issuer(), { status: 'late', notAfter: end });
+  const { body: given } = await (await long('media.admin'))('/instance/sys.auth.server/media/player/i-1/token');
+  const names = { provider: 'sys.auth.server', domain: 'media', service: 'player' };
+  const attestationData = String(field(given, 'attestationData'));
+  const request = json({ ...names, attestationData, csr: instanceRequest('i-1') });
+  const { status, headers, body } = await world.as()('/instance', request);
+  t.deepEqual([status, headers['retry-after']], [503, '60']);
+  t.is(field(body, 'message'), `no certificates are issued: the issuing authority ends at ${end}`);
 });

@@ -3,7 +3,7 @@ import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
 import { parsePrincipalName } from '@signet/policy-engine/names';
-import { StoreUnavailableError } from '@signet/server/errors';
+import { ServiceUnavailableError, StoreUnavailableError } from '@signet/server/errors';
 import type { CertificateRow } from '@signet/server/model/certificate-store';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import { createCrlPublisher } from '@signet/server/x509/crl-publisher';
@@ -146,13 +146,16 @@ test('a server without an active issuer does not start', async (t) => {
 test('an issuer that is not valid now signs nothing', async (t) => {
   const { issuers } = await twoIssuers(t);
   t.throws(() => issuers.signing(now() + 4000 * 86_400), {
-    instanceOf: IssuerError,
-    message: 'no active issuer is valid now',
+    instanceOf: ServiceUnavailableError,
+    message: /^no certificates are issued: the issuing authority ended at \d{4}-/,
   });
-  t.throws(() => issuers.signing(now() - 86_400), { instanceOf: IssuerError });
+  t.throws(() => issuers.signing(now() - 86_400), {
+    instanceOf: ServiceUnavailableError,
+    message: 'no certificates are issued: the issuing authority is not valid yet',
+  });
   const { notBefore } = issuers.signing(now());
   t.is(issuers.signing(notBefore).notBefore, notBefore);
-  t.throws(() => issuers.signing(notBefore - 1), { instanceOf: IssuerError });
+  t.throws(() => issuers.signing(notBefore - 1), { instanceOf: ServiceUnavailableError });
 });
 
 test('the intent is on disk before a certificate exists, and orphans can be found', async (t) => {

@@ -80,6 +80,7 @@ test('strangers and tenants are told the status alone, operators the state', asy
   const { body } = await operator('^/readyz');
   t.deepEqual(Object.keys(Object(body)).sort(), [
     'certificate',
+    'issuer',
     'keys',
     'revocationLists',
     'snapshot',

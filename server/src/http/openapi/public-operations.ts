@@ -20,6 +20,7 @@ export const readinessShape = z.looseObject({
   store: z.enum(['readable', 'unreadable', 'read-only']).optional(),
   diverged: z.strictObject({ known: storeState, found: storeState }).optional(),
   certificate: z.strictObject({ status: freshness, notAfter: names.Timestamp }).optional(),
+  issuer: z.strictObject({ status: freshness, notAfter: names.Timestamp }).optional(),
   revocationLists: z.strictObject({ status: freshness, left: z.number() }).optional(),
   keys: z.strictObject({ token: text.nullable(), bundle: text.nullable(), missing: z.array(text) }).optional(),
 });

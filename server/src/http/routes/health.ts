@@ -1,5 +1,5 @@
 import type { RouterMiddleware } from '@koa/router';
-import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
+import { type Clock, epochSeconds, formatTimestamp } from '@signet/policy-engine/clock';
 import { InvalidRequestError } from '../../errors.ts';
 import type { SigningKeys } from '../../keys/signing-keys.ts';
 import { isOperator, systemDomain } from '../../management/rights.ts';
@@ -9,6 +9,8 @@ import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { shownState } from '../../store-history.ts';
 import type { StoreWatch } from '../../store-watch.ts';
 import type { CrlPublisher } from '../../x509/crl-publisher.ts';
+import { issuerLife } from '../../x509/issuer-life.ts';
+import type { Issuers } from '../../x509/issuers.ts';
 import { answerJson, type RequestState, type RouteContext } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
 
@@ -30,6 +32,8 @@ export interface ReadinessDeps {
   readonly certificate: () => { readonly notBefore: number; readonly notAfter: number };
   /** Absent when no certificates are issued. */
   readonly crls?: Pick<CrlPublisher, 'freshness'> | undefined;
+  /** Absent when no certificates are issued. */
+  readonly issuers?: Pick<Issuers, 'current'> | undefined;
 }
 
 /** `GET /healthz`: the process is alive. */
@@ -41,6 +45,12 @@ function ownCertificate({ certificate, clock }: ReadinessDeps): { readonly statu
   const left = (notAfter - clock.now()) / (notAfter - notBefore);
   const status = left <= 0 ? 'ended' : left < 0.25 ? 'late' : 'fresh';
   return { status, notAfter: formatTimestamp(notAfter) };
+}
+
+/** Life of the issuing authority, which people replace. */
+function issuerOf({ issuers, clock }: ReadinessDeps) {
+  const life = issuers && issuerLife(issuers.current(), epochSeconds(clock));
+  return life && { status: life.status, notAfter: formatTimestamp(life.notAfter * 1000) };
 }
 
 /** They are reissued at half of their life: one with less left is a failure that has time to be repaired. */
@@ -107,12 +117,13 @@ function isForOperator({ snapshot, clock }: ReadinessDeps, ctx: RouteContext): b
 /**
  * The age of the snapshot; `store: "unreadable"` or `"read-only"`; `clock: "degraded"`: the newest record of the store is more than 60 seconds
  * later than the own clock, `"wrong"`: so is what this server wrote itself, or the own clock is ahead of that of the database; `diverged`: the store has another history than this process knew; `revocationLists`: how much of its life the oldest list has left: `fresh`, `late`, or `ended`; `certificate` the
- * same of the server's own.
+ * same of the server's own, `issuer` of the authority that issues certificates, which is `late` from the last third of its life on.
  */
 function stateOf(deps: ReadinessDeps, certificate: ReturnType<typeof ownCertificate>) {
   const { counter, refreshedAt, divergence } = deps.snapshotStatus();
   const { token, bundle, missing } = deps.keys.current();
   const { state: clock } = deps.storeWatch.clock();
+  const issuer = issuerOf(deps);
   return {
     ...(clock !== 'fit' && { clock }),
     snapshot: { counter, ageMs: Math.max(0, deps.clock.now() - refreshedAt) },
@@ -121,6 +132,7 @@ function stateOf(deps: ReadinessDeps, certificate: ReturnType<typeof ownCertific
       diverged: { known: shownState(divergence.known), found: shownState(divergence.found) },
     }),
     certificate,
+    ...(issuer !== undefined && { issuer }),
     ...(deps.crls !== undefined && { revocationLists: revocationLists(deps.crls) }),
     keys: { token: token?.kid ?? null, bundle: bundle?.kid ?? null, missing },
   };
