@@ -1,9 +1,11 @@
+import 'reflect-metadata';
 import { readFileSync } from 'node:fs';
-import { PolicyEngine, staticKeys } from '@signet/policy-engine';
+import { type KeySource, PolicyEngine, staticKeys, statuses } from '@signet/policy-engine';
 import type { Status } from '@signet/policy-engine/policy';
-import { createTestAuthority } from '@signet/policy-engine/testing';
+import { createTestAuthority, TestClock } from '@signet/policy-engine/testing';
 import { verifyAccessToken } from '@signet/policy-engine/token';
 import test from 'ava';
+import { makeCertificate } from '#support/certificate-maker';
 
 /* Sentences of the reference about a decision, each with cases that run. */
 
@@ -143,49 +145,118 @@ for (const [name, sentence, cases] of sentences) {
 
 const options = { keys: staticKeys(authority.keys), issuers: [authority.issuer], audiences: new Set(['catalog']) };
 const usual = { domain: 'catalog', roles: ['reader'] };
+const nowSeconds = authority.clock.now() / 1000;
 const nested = (depth: number) => JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`) as unknown;
 /** The header is looked at before the signature is, and no library writes such ones. */
-function withMember(token: string, member: string): string {
+function withMember(token: string, member: string, value = 'x'): string {
   const [header = '', ...rest] = token.split('.');
   const read: object = JSON.parse(Buffer.from(header, 'base64url').toString());
-  return [Buffer.from(JSON.stringify({ ...read, [member]: 'x' })).toString('base64url'), ...rest].join('.');
+  return [Buffer.from(JSON.stringify({ ...read, [member]: value })).toString('base64url'), ...rest].join('.');
 }
+/** The text of a token with the signature of another one. */
+async function withOtherSignature(): Promise<string> {
+  const [one, other] = [await authority.token(usual), await authority.token({ ...usual, roles: ['editor'] })];
+  return [...one.split('.').slice(0, 2), other.split('.')[2]].join('.');
+}
+const unreachable: KeySource = { find: () => Promise.reject(new Error('away')) };
+const changed = (claims: object) => () => authority.token({ ...usual, claims: { ...claims } });
 
-const faults: readonly (readonly [fault: string, token: () => Promise<unknown>])[] = [
+type Rules = Partial<Parameters<typeof verifyAccessToken>[1]>;
+const faults: readonly (readonly [fault: string, token: () => Promise<unknown>, rules?: Rules])[] = [
   ['not-text', async () => 7],
   ['too-large', async () => 'a'.repeat(16_385)],
   ['malformed', async () => 'a'.repeat(16_384)],
   ...['crit', 'b64', 'zip', 'jku', 'jwk', 'x5u', 'x5c'].map(
     (member) => ['malformed', async () => withMember(await authority.token(usual), member)] as const,
   ),
-  ['malformed', () => authority.token({ ...usual, claims: { more: nested(33) } })],
-  ['valid', () => authority.token({ ...usual, claims: { more: nested(20) } })],
+  ['malformed', changed({ more: nested(33) })],
+  ['valid', changed({ more: nested(20) })],
+  ...['none', 'HS256', 'x'].map(
+    (alg) => ['algorithm', async () => withMember(await authority.token(usual), 'alg', alg)] as const,
+  ),
   ['type', () => authority.token({ ...usual, header: { typ: 'JWT' } })],
   ['unknown-key', () => authority.token({ ...usual, header: { kid: 'other' } })],
-  ['issuer', () => authority.token({ ...usual, claims: { iss: 'https://other.test' } })],
-  ['audience', () => authority.token({ ...usual, claims: { aud: 'media' } })],
-  ['claims', () => authority.token({ ...usual, claims: { sub: '' } })],
+  ['keys-unavailable', () => authority.token(usual), { keys: unreachable }],
+  ['signature', withOtherSignature],
+  ['issuer', changed({ iss: 'https://other.test' })],
+  ['audience', changed({ aud: 'media' })],
+  ['claims', changed({ sub: '' })],
+  ['not-yet-valid', changed({ nbf: nowSeconds + 61 })],
+  ['valid', changed({ nbf: nowSeconds + 60 })],
+  ['lifetime', () => authority.token(usual), { maxTokenLifeSeconds: 1 }],
   ['roles', () => authority.token({ ...usual, roles: Array.from({ length: 1001 }, (_, at) => `r${at}`) })],
-  ['confirmation', () => authority.token({ ...usual, claims: { cnf: { jkt: 'x' } } })],
+  ['confirmation', changed({ cnf: { jkt: 'x' } })],
 ];
 
-test('decisions.md: what makes a token refused has the fault of the table', async (t) => {
-  for (const [fault, token] of faults) {
+test('decisions.md: a refused token has the fault of the table', async (t) => {
+  for (const [fault, token, rules] of faults) {
     const text = await token();
-    const outcome = await verifyAccessToken(text, { ...options, now: authority.clock.now() });
+    const outcome = await verifyAccessToken(text, { ...options, ...rules, now: authority.clock.now() });
     const told: string = outcome.kind === 'invalid' ? outcome.fault : outcome.kind;
     t.is(told, fault, String(text).slice(0, 60));
-    if (fault !== 'valid') t.regex(page('decisions.md'), new RegExp(`^\\| \`${fault}\` +\\|`, 'm'));
   }
 });
 
-test('decisions.md: the table has every fault that the engine knows, and no other', (t) => {
-  const source = readFileSync(new URL('../../policy-engine/src/token/claims.ts', import.meta.url), 'utf8');
-  const [, union = ''] = /export type TokenFault =([^;]*);/.exec(source) ?? [];
-  const known = [...union.matchAll(/'([^']+)'/g)].map(([, name]) => name);
-  const [, table = ''] = page('decisions.md').split('## What is refused');
+const [, table = ''] = page('decisions.md').split('## What is refused');
+const rows = [...table.matchAll(/^\| ([a-z ]+?) +\| (?:`(\w+)`)? *\| (?:`([a-z-]+)`)? *\|/gm)]
+  .slice(1)
+  .map(([, of = '', status = '', fault = '']) => ({ of, status, fault }));
+
+/** The members of a type that is a union of texts. */
+function unionIn(file: string, type: string): readonly string[] {
+  const source = readFileSync(new URL(`../../policy-engine/src/${file}`, import.meta.url), 'utf8');
+  const [, union = ''] = new RegExp(`export type ${type} =([^;]*);`).exec(source) ?? [];
+  return [...union.matchAll(/'([^']+)'/g)].map(([, name = '']) => name);
+}
+
+test('decisions.md: the table has every fault, error code and refusing status of the engine, and no other', (t) => {
+  const tokens = rows.filter(({ of, fault }) => of === 'token' && fault !== '').map(({ fault }) => fault);
+  t.deepEqual(tokens, unionIn('token/claims.ts', 'TokenFault'));
   t.deepEqual(
-    [...table.matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name),
-    known,
+    [...new Set(faults.map(([fault]) => fault))].toSorted(),
+    [...tokens, 'valid'].toSorted(),
+    'each has a case',
   );
+  const codes = rows.filter(({ of, fault }) => of !== 'token' && fault !== '').map(({ fault }) => fault);
+  t.deepEqual(codes.toSorted(), unionIn('errors.ts', 'PolicyEngineErrorCode').toSorted());
+  const refusing = statuses.filter((status) => !['ALLOW', 'DENY', 'DENY_NO_MATCH'].includes(status));
+  const told = new Set(rows.flatMap(({ status }) => (status === '' ? [] : [status])));
+  t.deepEqual([...told].toSorted(), refusing.toSorted());
+});
+
+test('decisions.md: a refused role certificate has the status of the table', async (t) => {
+  const root = await makeCertificate({ name: 'Root', isAuthority: true });
+  const other = await makeCertificate({ name: 'Root', isAuthority: true });
+  const engine = PolicyEngine.fromDomains({ catalog: [] }, { clock: new TestClock(1_767_225_600_000) });
+  const statusOf = (certificate: unknown) =>
+    engine.decideRoleCertificate({
+      certificate: certificate as string,
+      authorities: root.pem,
+      action: 'read',
+      resource: 'catalog:movie',
+    }).status;
+  const named = async (name: string, issuer = root) => (await makeCertificate({ name, issuer })).pem;
+  const told = {
+    DENY_CERT_MISMATCH_ISSUER: statusOf(await named('catalog:role.reader', other)),
+    DENY_CERT_MISSING_SUBJECT: statusOf('no certificate'),
+    DENY_CERT_MISSING_DOMAIN: statusOf(await named(':role.reader')),
+    DENY_CERT_MISSING_ROLE_NAME: statusOf(await named('catalog.api')),
+    DENY_DOMAIN_EMPTY: statusOf(await named('catalog:role.reader')),
+  };
+  for (const [status, found] of Object.entries(told)) t.is(found, status as Status);
+  await engine.close();
+});
+
+const refusedRequests: readonly (readonly [asked: object, status: Status])[] = [
+  [{ action: '' }, 'DENY_INVALID_PARAMETERS'],
+  [{ action: 7 }, 'DENY_INVALID_PARAMETERS'],
+  [{ resource: undefined }, 'DENY_INVALID_PARAMETERS'],
+  [{ roles: [] }, 'DENY_TOKEN_INVALID'],
+  [{ roles: [7] }, 'DENY_TOKEN_INVALID'],
+  [{ resource: 'media:movie' }, 'DENY_DOMAIN_MISMATCH'],
+  [{ domain: 'media', resource: 'media:movie' }, 'DENY_DOMAIN_NOT_FOUND'],
+];
+
+test('decisions.md: a refused request has the status of the table', async (t) => {
+  for (const [asked, status] of refusedRequests) t.is(await decided({ asked, status }), status, JSON.stringify(asked));
 });
