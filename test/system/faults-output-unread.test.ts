@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
@@ -8,7 +8,6 @@ import { TestAuthority, TestClock } from '@signet/policy-engine/testing';
 import test, { type ExecutionContext } from 'ava';
 import { parse, stringify } from 'yaml';
 import { providerScript, signetScript, updaterScript } from '#support/dev-world';
-import { freePort } from '#support/free-port';
 import { field } from '#support/instance-world';
 import { loadDomains } from '#support/mixed-load';
 import { install, serve } from '#support/signet-program';
@@ -18,15 +17,19 @@ import { unreadPipe } from '#support/unread-pipe';
 import { until } from '#support/until';
 import { updaterWorld } from '../updater/support/world.ts';
 
-/* Every program that stays, with standard output and standard error that are full pipes and never read: it works on and ends when asked to. */
+/*
+ * Every program that stays works on and ends when asked to, while its standard error is a full pipe that is never read; so is its standard
+ * output, unless it tells a port there.
+ */
 
 /** Far longer than any program here takes to end. */
-const boundMs = 60_000;
+const boundMs = 120_000;
 
 /** Starts the program; `end` answers how it ends after SIGTERM. */
-function startUnread(t: ExecutionContext, script: string, args: readonly string[]) {
+function startUnread(t: ExecutionContext, script: string, args: readonly string[], output?: string) {
   const full = unreadPipe(t);
-  const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', full, full] });
+  const stdout = output === undefined ? full : openSync(output, 'a');
+  const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', stdout, full] });
   const ended = once(child, 'exit');
   t.teardown(() => void child.kill('SIGKILL'));
   return {
@@ -41,6 +44,12 @@ function startUnread(t: ExecutionContext, script: string, args: readonly string[
   };
 }
 
+/** The line of a program that answers, in the file of its standard output. */
+async function saidIn(file: string): Promise<Readonly<Record<string, string>>> {
+  await until('it answers', () => readFileSync(file, 'utf8').endsWith('\n'), boundMs);
+  return JSON.parse(readFileSync(file, 'utf8'));
+}
+
 function statusAt(url: string, ca: string): Promise<number | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
   request(url, { ca, agent: false }, (response) => resolve(response.resume().statusCode))
@@ -51,20 +60,19 @@ function statusAt(url: string, ca: string): Promise<number | undefined> {
 
 for (const workers of [1, 2]) {
   test(`a server of ${workers} answers, counts the lines it lost, and ends`, async (t) => {
-    t.timeout(180_000);
-    const [port, metrics] = [await freePort(), await freePort()];
-    const more = `log: { level: debug }\nmetrics: { listen: { port: ${metrics} } }`;
+    t.timeout(400_000);
+    const more = 'log: { level: debug }\nmetrics: { listen: { port: 0 } }';
     const installation = await install(t, { domains: loadDomains, more });
-    const { config, pki } = installation;
-    const args = ['serve', '--config', config, '--json', '--port', String(port), '--workers', String(workers)];
-    const { end } = startUnread(t, signetScript, args);
-    const baseUrl = `https://localhost:${port}/v1`;
+    const { config, pki, folder } = installation;
+    const args = ['serve', '--config', config, '--json', '--workers', String(workers)];
+    const { end } = startUnread(t, signetScript, args, join(folder, 'said'));
+    const { baseUrl = '', metricsUrl } = await saidIn(join(folder, 'said'));
     const player = caller(t, { baseUrl, pki }, await pki.identity('media.player'));
     const keys = async () => (await player('/oauth2/keys').catch(() => undefined))?.status;
     await until('it answers', async () => (await keys()) === 200, boundMs);
     const lost = async () => {
       await Promise.all(Array.from({ length: 50 }, keys));
-      const text = await fetch(`http://127.0.0.1:${metrics}/metrics`)
+      const text = await fetch(String(metricsUrl))
         .then((response) => response.text())
         .catch(() => '');
       return Number(/^signet_log_lines_lost_total (\d+)$/m.exec(text)?.[1] ?? 0);
@@ -76,7 +84,7 @@ for (const workers of [1, 2]) {
 }
 
 test('the updater fetches bundles and ends', async (t) => {
-  t.timeout(180_000);
+  t.timeout(400_000);
   const world = await updaterWorld(t);
   world.clock.set(systemClock.now());
   const served = await world.publish({ version: 1 });
@@ -95,7 +103,7 @@ test('the updater fetches bundles and ends', async (t) => {
 });
 
 test('the example provider answers and ends', async (t) => {
-  t.timeout(180_000);
+  t.timeout(400_000);
   const authority = await TestAuthority.create({ clock: new TestClock(systemClock.now()) });
   const folder = temporaryFolder(t);
   const at = (name: string) => join(folder, name);
@@ -104,16 +112,16 @@ test('the example provider answers and ends', async (t) => {
   for (const [name, pem] of Object.entries({ cert: own.pem, key: own.key, ca: authority.ca.pem })) {
     writeFileSync(at(`${name}.pem`), pem, { mode: 0o600 });
   }
-  const port = await freePort();
   const tls = { certificate: 'cert.pem', key: 'key.pem', clientCa: 'ca.pem' };
   const server = { baseUrl: 'https://localhost:1/v1', caBundle: 'ca.pem' };
   const log = { level: 'debug' };
   writeFileSync(
     at('provider.yaml'),
-    stringify({ listen: { port }, tls, domain: 'catalog', policyDir: '.', server, log }),
+    stringify({ listen: { port: 0 }, tls, domain: 'catalog', policyDir: '.', server, log }),
   );
-  const { end } = startUnread(t, providerScript, ['--config', at('provider.yaml'), '--json']);
-  const health = () => statusAt(`https://localhost:${port}/healthz`, authority.ca.pem).catch(() => undefined);
+  const { end } = startUnread(t, providerScript, ['--config', at('provider.yaml'), '--json'], at('said'));
+  const { url } = await saidIn(at('said'));
+  const health = () => statusAt(`${url}/healthz`, authority.ca.pem).catch(() => undefined);
   await until('it answers', async () => (await health()) === 200, boundMs);
   for (let asked = 0; asked < 20; asked += 1) t.is(await health(), 200);
   t.deepEqual(await end(), [0, null]);
@@ -121,7 +129,7 @@ test('the example provider answers and ends', async (t) => {
 
 for (const form of [[], ['--json']]) {
   test(`the keeper of tokens works and ends ${form.join()}`, async (t) => {
-    t.timeout(180_000);
+    t.timeout(400_000);
     const installation = await install(t, { domains: loadDomains });
     const { pki, folder } = installation;
     const { baseUrl } = await serve(t, installation);
@@ -148,7 +156,7 @@ for (const form of [[], ['--json']]) {
   });
 
   test(`the identity agent works and ends ${form.join()}`, async (t) => {
-    t.timeout(180_000);
+    t.timeout(400_000);
     const installation = await install(t, { domains: loadDomains });
     const { baseUrl, as } = await serve(t, installation);
     const at = (name: string) => join(installation.folder, name);
