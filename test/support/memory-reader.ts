@@ -37,6 +37,7 @@ export function memoryReader(contents: readonly DomainContent[], answers: Partia
       (find(domain)?.policies ?? []).filter((policy) => name === undefined || policy.name === name),
     services: async (domain: string, name?: string) =>
       (find(domain)?.services ?? []).filter((service) => name === undefined || service.name === name),
+    policyBytes: async () => 0,
     counts: async (domain: string, kinds: readonly QuotaKind[]) => {
       const counts = countsOf(find(domain));
       return Object.fromEntries(kinds.map((kind) => [kind, counts[kind]]));

@@ -247,6 +247,7 @@ const methods = {
   policies: 'reads',
   services: 'reads',
   counts: 'reads',
+  policyBytes: 'reads',
   memberPage: 'reads',
   serviceNames: 'reads',
   switchedOff: 'reads',

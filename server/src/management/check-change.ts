@@ -1,5 +1,6 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { DomainChange } from '../model/domain-change.ts';
+import { bundleSizeOfDomain } from './bundle-size.ts';
 import type { ChangeFacts, ChangeFault, ChangeRule } from './change-rule.ts';
 import { dnsForms, membershipsOfServices, reservedNames, serverService } from './name-safeguards.ts';
 import { plantedKeys } from './planted-keys.ts';
@@ -17,6 +18,7 @@ import {
 /** What every change has to keep to, in the order in which a request is told. */
 const rules: readonly ChangeRule[] = [
   quotasOfDomain,
+  bundleSizeOfDomain,
   wildcardMembers,
   lastAdministrator,
   systemDomains,

@@ -95,6 +95,8 @@ export interface StoreReader {
   services(domain: DomainName, name?: ServiceName): Promise<readonly ServiceRecord[]>;
   /** How many of these a domain has. */
   counts<Kind extends QuotaKind>(domain: DomainName, kinds: readonly Kind[]): Promise<Readonly<Record<Kind, number>>>;
+  /** Bytes of the assertions in force of a domain as JSON strings, and so many more for each of them. */
+  policyBytes(domain: DomainName, aroundEach: number): Promise<number>;
   /** The services of those of the domains that exist. */
   serviceNames(names: readonly DomainName[]): Promise<ReadonlyMap<DomainName, ReadonlySet<string>>>;
   switchedOff(): Promise<SwitchedOff>;

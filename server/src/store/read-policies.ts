@@ -9,6 +9,30 @@ import type { AssertionsTable, Schema } from './database-schema.ts';
 import { rowsAPage } from './read-members.ts';
 import { byDomain } from './row-values.ts';
 
+const textColumns = ['role', 'action', 'resource', 'conditions'] as const;
+
+/** Bytes of the assertions in force of a domain as JSON strings, and so many more for each of them. */
+export async function readPolicyBytes(db: Kysely<Schema>, domain: string, aroundEach: number): Promise<number> {
+  const bytes = textColumns.map((name) => {
+    const text = sql`coalesce(${sql.ref(`assertions.${name}`)}, '')`;
+    // JSON writes a quotation mark and a backslash as two characters.
+    return sql`octet_length(${text}) + 2 * length(${text}) - length(replace(${text}, '"', '')) - length(replace(${text}, '\\', ''))`;
+  });
+  const row = await db
+    .selectFrom('assertions')
+    .innerJoin('policies', (join) =>
+      join
+        .onRef('policies.domain', '=', 'assertions.domain')
+        .onRef('policies.name', '=', 'assertions.policy')
+        .onRef('policies.version', '=', 'assertions.version'),
+    )
+    .select(sql<number | null>`sum(${sql.join(bytes, sql` + `)} + ${sql.lit(aroundEach)})`.as('bytes'))
+    .where('assertions.domain', '=', domain)
+    .where('policies.active', '=', 1)
+    .executeTakeFirst();
+  return Number(row?.bytes ?? 0);
+}
+
 /** The policies of these domains with all of their versions; or of one name alone. */
 export async function readPolicies(
   db: Kysely<Schema>,

@@ -38,7 +38,7 @@ import { readEndedNames, readFormHolder } from './names.ts';
 import { readChanges, readContents } from './read-changes.ts';
 import { readAttributes, readCounts, readDomains, readList, readListNames } from './read-domains.ts';
 import { readEntries, readMemberPage } from './read-members.ts';
-import { readPolicies } from './read-policies.ts';
+import { readPolicies, readPolicyBytes } from './read-policies.ts';
 import { readServices, servicesOf } from './read-services.ts';
 import { isRevoked } from './record-certificate.ts';
 import { chunks } from './row-values.ts';
@@ -117,6 +117,10 @@ export class KyselyStoreReader implements StoreReader {
 
   counts<Kind extends QuotaKind>(domain: DomainName, kinds: readonly Kind[]): Promise<Readonly<Record<Kind, number>>> {
     return readCounts(this.#db, domain, kinds);
+  }
+
+  policyBytes(domain: DomainName, aroundEach: number): Promise<number> {
+    return readPolicyBytes(this.#db, domain, aroundEach);
   }
 
   async memberPage(list: ListKey, after: string, limit: number): Promise<readonly MemberRecord[]> {
