@@ -21,6 +21,7 @@ import * as listEdits from '@signet/server/management/edits/edit-member-lists';
 import * as policyEdits from '@signet/server/management/edits/edit-policies';
 import * as serviceEdits from '@signet/server/management/edits/edit-services';
 import { noDiff, unchanged, withList } from '@signet/server/model/domain-change';
+import { jwkThumbprint } from '@signet/server/model/jwk-thumbprint';
 import type { SigningKeyRecord } from '@signet/server/model/records';
 import type { Store, StoreTransaction } from '@signet/server/model/store';
 import type { LiveSnapshot } from '@signet/server/snapshot/live-snapshot';
@@ -185,6 +186,10 @@ const edits = {
   deleteKey: (any) => serviceEdits.deleteKey(any.service, parseKeyId(any.of('0', '1'))),
 } satisfies Record<EditName, (any: Choice, ids: readonly number[]) => DomainEdit>;
 
+/** Keys whose ids are their thumbprints, as a snapshot requires it. */
+const kids = ['k1', 'k2', 'k3', 'k4'].map((x) => jwkThumbprint({ kty: 'EC', crv: 'P-256', x, y: 'y' }));
+const [k1 = '', k2 = '', k3 = '', k4 = ''] = kids;
+
 function signingKey(kid: string): SigningKeyRecord {
   const publicJwk = {
     kty: 'EC',
@@ -192,7 +197,7 @@ function signingKey(kid: string): SigningKeyRecord {
     alg: 'ES256',
     use: 'sig',
     crv: 'P-256',
-    x: 'x',
+    x: `k${kids.indexOf(kid) + 1}`,
     y: 'y',
     purpose: 'token',
   } as const;
@@ -216,11 +221,11 @@ const methods = {
     await change.save(withList(unchanged(stored), entry.list.kind, { before: fields, ...list }));
   },
   deleteDomain: (any, change) => change.deleteDomain(any.domain),
-  addSigningKey: (any, change) => change.addSigningKey(signingKey(any.of('k1', 'k2', 'k3', 'k4'))),
+  addSigningKey: (any, change) => change.addSigningKey(signingKey(any.of(k1, k2, k3, k4))),
   sealSigningKey: (any, change) =>
-    change.sealSigningKey(any.of('k1', 'k2', 'k3'), { sealingKey: any.of('one', 'two'), text: any.of('a', 'b') }),
-  activateSigningKey: (any, change) => change.activateSigningKey(any.of('k1', 'k2', 'k3'), any.now),
-  markKeyCompromised: (any, change) => change.markKeyCompromised(any.of('k1', 'k2', 'k3'), any.now),
+    change.sealSigningKey(any.of(k1, k2, k3), { sealingKey: any.of('one', 'two'), text: any.of('a', 'b') }),
+  activateSigningKey: (any, change) => change.activateSigningKey(any.of(k1, k2, k3), any.now),
+  markKeyCompromised: (any, change) => change.markKeyCompromised(any.of(k1, k2, k3), any.now),
   recordCertificate: async (any, change) => {
     const principal = parsePrincipalName('user.anna');
     const record = { serial: any.otherSerial, fingerprint: 'f', principal, details: { kind: 'user' } };

@@ -66,8 +66,10 @@ test('a rollover of root and issuer under load: not one refusal while both count
   world.running.reload();
   silent.write(`GET /v1${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`);
   const [answer] = await once(silent, 'data');
-  t.true(String(answer).startsWith('HTTP/1.1 401 '), 'also on a connection that has asked for nothing yet');
-  t.is((await kept(path)).status, 401, 'also on a connection that was open before');
+  // Node has forgotten the chains of connections: they end with the answer, and a new handshake decides.
+  t.true(String(answer).startsWith('HTTP/1.1 503 '), 'also on a connection that has asked for nothing yet');
+  t.is((await kept(path)).status, 503, 'also on a connection that was open before');
+  t.is((await kept(path)).status, 401);
   t.is((await world.as(old)(path)).status, 401);
   t.is((await world.as(fresh)(path)).status, 200);
   t.is((await world.as(instance)('/cacerts/roots')).status, 200);

@@ -290,7 +290,7 @@ test('search finds members through wildcards and rules through patterns', async 
 
 test('a domain goes only when it is disabled', async (t) => {
   const domain = await newDomain('going');
-  const user = await newDomain('user.of.going');
+  const user = await newDomain('users.of.going');
   await boss(`${domain}/groups/team`, send('PUT', { members: ['media.guest'] }));
   await boss(`${user}/roles/reader`, send('PUT', { members: ['going:group.team'] }));
   t.is((await operator(domain, send('DELETE'))).status, 409);

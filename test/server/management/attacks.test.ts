@@ -373,7 +373,14 @@ test('no service gets the name of a user', async (t) => {
 });
 
 test('no service below `user` is taken for a user, whether it is new or was there before', async (t) => {
-  const domain = await newDomain('user.jane');
+  const made = await operator(`${base}/domains`, send('POST', { domain: 'user.jane', admins: ['media.boss'] }));
+  t.deepEqual(made.body, {
+    code: 409,
+    message: 'domain `user.jane` cannot be made: members such as `user.*` mean users',
+  });
+  // A store of before may have such a domain.
+  await server.save({ name: 'user.jane', roles: { admin: ['media.boss'] } });
+  const domain = `${base}/domains/user.jane`;
   const lib = await newDomain('lib.for.users');
   await boss(`${lib}/roles/reader`, send('PUT', {}));
   for (const member of ['user.*', 'user.j*', '*', 'user.jane.laptop']) {
