@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import { ConflictError, StoreRefusedError, StoreUnavailableError } from '@signet/server/errors';
 import type { CertificateRow } from '@signet/server/model/certificate-store';
+import { jwkThumbprint } from '@signet/server/model/jwk-thumbprint';
 import type { SigningKeyRecord } from '@signet/server/model/records';
 import type { Store } from '@signet/server/model/store';
 import { backUpStore } from '@signet/server/store/sqlite/backup';
@@ -58,8 +59,14 @@ async function issue(store: Store, serial: string, id?: string): Promise<void> {
 
 const given = (serial: string) => ({ serial, fingerprint: `print of ${serial}`, notAfter: at + 86_400 });
 
-function signingKey(kid: string): SigningKeyRecord {
-  const publicJwk = { kty: 'EC', kid, alg: 'ES256', use: 'sig', crv: 'P-256', x: 'x', y: 'y' } as const;
+const keyNames = ['k1', 'k2', 'k3', 'k4', 'k5', 'file'] as const;
+const kidOf = (x: string) => jwkThumbprint({ kty: 'EC', crv: 'P-256', x, y: 'y' });
+const nameOf = (kid: string) => keyNames.find((name) => kidOf(name) === kid) ?? kid;
+
+/** A key whose id is its thumbprint, as stores are checked for it. */
+function signingKey(name: (typeof keyNames)[number]): SigningKeyRecord {
+  const kid = kidOf(name);
+  const publicJwk = { kty: 'EC', kid, alg: 'ES256', use: 'sig', crv: 'P-256', x: name, y: 'y' } as const;
   return { kid, purpose: 'token', algorithm: 'ES256', publicJwk, createdAt: 1, activateAt: 2 };
 }
 
@@ -84,7 +91,8 @@ async function dayAfterBackup(t: ExecutionContext) {
   await save(store, 'media', { viewer: ['media.player'] });
   for (const serial of ['a1', 'a2']) await issue(store, serial, serial);
   for (const id of ['a1', 'a2']) await store.instances.register(instance(id), given(id), { clientOnly: false, at });
-  for (const kid of ['k1', 'k2']) await store.change(by.context, (change) => change.addSigningKey(signingKey(kid)));
+  for (const kid of ['k1', 'k2'] as const)
+    await store.change(by.context, (change) => change.addSigningKey(signingKey(kid)));
   for (const id of ['t1', 't2']) {
     await store.instances.addJoinToken(id, { ...instance(id), expires: at + 9999, createdBy: operator });
   }
@@ -100,8 +108,8 @@ async function dayAfterBackup(t: ExecutionContext) {
   await store.change(by.context, (change) => change.revokeCertificate('b2', revocation));
   await store.change(by.context, (change) => change.removeInstance(instance('a1'), revocation));
   await store.change(by.context, (change) => change.addSigningKey(signingKey('k3')));
-  await store.change(by.context, (change) => change.markKeyCompromised('k1', 77));
-  t.true(await store.change(by.context, (change) => change.activateSigningKey('k4', 99)));
+  await store.change(by.context, (change) => change.markKeyCompromised(kidOf('k1'), 77));
+  t.true(await store.change(by.context, (change) => change.activateSigningKey(kidOf('k4'), 99)));
   await spendJoinToken(store, 't1', instance('t1'), at);
   await store.instances.addJoinToken('t3', { ...instance('t3'), expires: at + 9999, createdBy: operator });
   await publishNextCrl(store.certificates, 'ca');
@@ -148,7 +156,9 @@ test('domains go back; certificates, revocations, instances, tokens, keys and th
   t.is(await again.instances.find(instance('a1')), undefined);
   t.like(await again.instances.find(instance('a2')), { currentSerial: 'b1', previousSerial: 'a2' });
   t.deepEqual(
-    (await again.signingKeys()).map(({ kid, activateAt, compromisedAt }) => [kid, activateAt, compromisedAt]),
+    (await again.signingKeys())
+      .map(({ kid, activateAt, compromisedAt }) => [nameOf(kid), activateAt, compromisedAt] as const)
+      .toSorted(([one], [other]) => (one < other ? -1 : 1)),
     [
       ['k1', 2, 77],
       ['k2', 2, undefined],
@@ -198,20 +208,24 @@ test('private halves that were sealed since the backup live on, those of comprom
   t.teardown(() => store.close());
   const half = (text: string, sealingKey: string) => ({ sealingKey, text });
   const change = (work: Parameters<typeof store.change>[1]) => store.change(by.context, work);
-  for (const kid of ['k1', 'k2', 'k3', 'k4']) {
+  for (const kid of ['k1', 'k2', 'k3', 'k4'] as const) {
     await change((transaction) => transaction.addSigningKey(signingKey(kid), half(kid, 'old')));
   }
   await change((transaction) => transaction.addSigningKey(signingKey('file')));
   const digest = await backUpStore(file, backup, sealKey);
-  await change((transaction) => transaction.sealSigningKey('k1', half('k1 again', 'new')));
-  await change((transaction) => transaction.markKeyCompromised('k2', 77));
+  await change((transaction) => transaction.sealSigningKey(kidOf('k1'), half('k1 again', 'new')));
+  await change((transaction) => transaction.markKeyCompromised(kidOf('k2'), 77));
   await change((transaction) => transaction.addSigningKey(signingKey('k5'), half('k5', 'new')));
   await store.close();
   t.is((await restoreStore(file, backup, by)).digest, digest);
   const again = await openSqliteStore(file, { clock });
   t.teardown(() => again.close());
   t.deepEqual(
-    await again.sealedKeys(),
+    new Map(
+      [...(await again.sealedKeys())]
+        .map(([kid, sealed]) => [nameOf(kid), sealed] as const)
+        .toSorted(([one], [other]) => (one < other ? -1 : 1)),
+    ),
     new Map([
       ['k1', half('k1 again', 'new')],
       ['k3', half('k3', 'old')],
