@@ -61,7 +61,7 @@ export interface ServerState {
   readonly now: number;
   /** Absent: it is ready. */
   readonly unready?: UnreadyReason | undefined;
-  /** Who says that its clock is wrong. */
+  /** Sources by which its clock is wrong. */
   readonly clockDoubtedBy: readonly ClockWitness[];
   /** How far its clock was ahead of that of the database, in milliseconds; absent where there is none. */
   readonly aheadOfDatabaseMs?: number | undefined;

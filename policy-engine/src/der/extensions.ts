@@ -4,7 +4,7 @@ import { tags } from './der-writer.ts';
 /** An extension of a certificate (RFC 5280 §4.2). */
 export interface Extension {
   readonly critical: boolean;
-  /** What the OCTET STRING holds. */
+  /** Content of the OCTET STRING. */
   readonly value: Buffer;
 }
 

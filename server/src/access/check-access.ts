@@ -88,7 +88,7 @@ function namesHeld(
 
 /**
  * Only who is listed in a role of the trust domain counts: delegation has one hop. INVARIANT: an ALLOW counts here where it counts for the
- * roles that somebody holds, which takes an assertion that names `assume_role` and the role without wildcards (decision 001).
+ * roles that a principal holds, which takes an assertion that names `assume_role` and the role without wildcards (decision 001).
  */
 function decideAssumeRole(snapshot: Snapshot, query: AccessQuery, trustDomain: DomainName, now: number): Decided {
   const domain = existingDomain(snapshot, trustDomain);

@@ -15,7 +15,7 @@ interface SnapshotSource {
   readonly configFile: () => string;
   /** The domain that it is about; absent: about all. */
   readonly domain?: DomainName | undefined;
-  /** Who is asked about; absent: everybody. */
+  /** Principal that is asked about; absent: every principal. */
   readonly principal?: PrincipalName | undefined;
 }
 

@@ -3,10 +3,10 @@ import { clockToleranceMs } from '../model/store.ts';
 
 /** Callers are looked at together after this time, in milliseconds. */
 const intervalMs = 60_000;
-/** What more callers say within that time is not kept. */
+/** Upper bound of the callers counted in one interval. */
 const callersKept = 1000;
 
-/** What the callers of one interval said of the time. */
+/** Times that the callers of one interval sent. */
 export interface CallersTime {
   /** Whether more than half of them have another time than this server. */
   readonly disagrees: boolean;

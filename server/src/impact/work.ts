@@ -18,7 +18,7 @@ export const noBounds: ImpactBounds = {
   maxListedCharacters: Number.POSITIVE_INFINITY,
 };
 
-/** What a plan and a dry run may cost: some seconds, less than a hundred megabytes, and an answer that a person can still read. */
+/** Bounds of a plan and of a dry run: some seconds, less than a hundred megabytes, and an answer that a person can still read. */
 export const usualBounds: ImpactBounds = {
   maxSteps: 500_000_000,
   maxKept: 200_000,

@@ -87,7 +87,7 @@ export async function decidingSnapshot(
   return snapshotOf({
     domains: new Map(present),
     switchedOff: {
-      // One that is not there says nothing of resources either.
+      // A missing domain has no resources either.
       domains: [...switchedOff.domains, ...[...byDomain.keys()].filter((name) => !known.has(name))],
       services: [...switchedOff.services, ...absent.filter(({ domain }) => known.has(domain))],
     },

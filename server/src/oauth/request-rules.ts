@@ -45,7 +45,7 @@ export const requestRules: Readonly<Record<'plain' | 'athenz', TokenRequestRules
 };
 
 /**
- * They ask for a token of or for somebody else, for other rights than roles, or for another audience. INVARIANT: a parameter that narrows or
+ * Parameters that ask for a token of or for another principal, for other rights than roles, or for another audience. INVARIANT: a parameter that narrows or
  * redirects a token has an effect or is refused: else the token is one for more than was asked for (as RFC 8707 §2 says of `resource`).
  */
 const notHonoured = [
@@ -65,7 +65,7 @@ const notHonoured = [
   'subject_token_type',
 ] as const;
 
-/** What the profile `athenz` alone gives an effect. */
+/** Parameters that have an effect in the profile `athenz` alone. */
 const ownOfAthenz = ['proxy_principal_spiffe_uris', 'role_in_aud_claim'] as const;
 
 /** Throws `InvalidTargetError` and `InvalidRequestError` for what would be without effect on a token, in a body or a query. */
