@@ -7,6 +7,7 @@ import { connectionsPart } from './connections/part.ts';
 import { decisionsPart } from './decisions/part.ts';
 import { gate, gateUsage } from './gate/gate.ts';
 import { handshakesPart } from './handshakes/part.ts';
+import { holdsPart } from './holds/part.ts';
 import { impactPart } from './impact/part.ts';
 import { loadingPart } from './loading/part.ts';
 import type { Figure, PartContext, PartReport } from './measure/figure.ts';
@@ -32,6 +33,7 @@ const runners: Record<Part, RunPart> = {
   decisions: decisionsPart,
   loading: loadingPart,
   impact: impactPart,
+  holds: holdsPart,
   certificates: certificatesPart,
   sizes: sizesPart,
   budgets: budgetsPart,

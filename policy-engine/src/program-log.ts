@@ -3,7 +3,7 @@ import { countLostLine, readersMs, setOutputNonBlocking } from './program-output
 
 /** Lines are written together once there is this much of them, in bytes, and at the latest after `flushMs`. */
 const flushBytes = 16_000;
-const flushMs = 200;
+const flushMs = 20;
 /** Bytes that wait while the log cannot be written, as on a full disk or in a full pipe; lines beyond it are counted and lost. */
 const waitingBytes = 1_000_000;
 

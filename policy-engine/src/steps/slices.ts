@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextCheck } from 'node:timers/promises';
 import { type Pause, runWithPauses, type Steps } from './steps.ts';
 
 /** How long others wait at most before they have a turn, in milliseconds. */
@@ -14,8 +14,17 @@ export function pauseBetweenSlices(): Pause {
   let start = performance.now();
   return () => {
     if (performance.now() - start < maxSliceMs) return undefined;
-    return nextTurn().then(() => {
+    return yieldToOthers().then(() => {
       start = performance.now();
     });
   };
+}
+
+/**
+ * Resolves once everything that waits in the event loop had a turn. One `setImmediate` is not enough: made while sockets are read, it comes before the
+ * sockets are looked at again, and two slices hold the loop as one.
+ */
+export async function yieldToOthers(): Promise<void> {
+  await nextCheck();
+  await nextCheck();
 }

@@ -1,4 +1,4 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { yieldToOthers } from '@signet/policy-engine/internal/slices';
 import type { DomainChange } from '../model/domain-change.ts';
 import { bundleSizeOfDomain } from './bundle-size.ts';
 import type { ChangeFacts, ChangeFault, ChangeRule } from './change-rule.ts';

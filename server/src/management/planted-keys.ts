@@ -1,5 +1,4 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import { pauseBetweenSlices } from '@signet/policy-engine/internal/slices';
+import { pauseBetweenSlices, yieldToOthers } from '@signet/policy-engine/internal/slices';
 import { type DomainName, type GroupName, servicePrincipal } from '@signet/policy-engine/names';
 import { ConflictError } from '../errors.ts';
 import { type DomainChange, listName, type MemberListChange, written } from '../model/domain-change.ts';

@@ -1,4 +1,4 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { yieldToOthers } from '@signet/policy-engine/internal/slices';
 import type { DomainName, KeyId, ServiceName } from '@signet/policy-engine/names';
 import { type DomainChange, listName, type MemberListChange, written } from '../model/domain-change.ts';
 import type { ListKey, ListKind, ListOf, MemberEntry, MemberRecord, PolicyRecord } from '../model/records.ts';

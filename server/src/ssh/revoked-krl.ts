@@ -1,5 +1,5 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
+import { yieldToOthers } from '@signet/policy-engine/internal/slices';
 import type { CertificateStore } from '../model/certificate-store.ts';
 import { type Pace, signingTurns } from '../signing-turns.ts';
 import type { LiveRevocations } from '../x509/live-revocations.ts';

@@ -1,4 +1,4 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { yieldToOthers } from '@signet/policy-engine/internal/slices';
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
 import type {

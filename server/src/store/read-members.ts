@@ -1,4 +1,4 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { yieldToOthers } from '@signet/policy-engine/internal/slices';
 import type { DomainName } from '@signet/policy-engine/names';
 import { type Kysely, type Selectable, type SqlBool, sql } from 'kysely';
 import { type Columns, defaultsOf, valuesOf } from '../model/fields.ts';

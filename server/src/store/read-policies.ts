@@ -1,4 +1,4 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { yieldToOthers } from '@signet/policy-engine/internal/slices';
 import { parsePolicyName } from '@signet/policy-engine/names';
 import type { WireConditions } from '@signet/policy-engine/wire';
 import { type Kysely, type Selectable, type SqlBool, sql } from 'kysely';
@@ -9,28 +9,41 @@ import type { AssertionsTable, Schema } from './database-schema.ts';
 import { rowsAPage } from './read-members.ts';
 import { byDomain } from './row-values.ts';
 
+const assertionKey = ['domain', 'policy', 'version', 'position'] as const;
 const textColumns = ['role', 'action', 'resource', 'conditions'] as const;
 
-/** Bytes of the assertions in force of a domain as JSON strings, and so many more for each of them. */
+/** Bytes of the assertions in force of a domain as JSON strings, and so many more for each of them; counted in pages. */
 export async function readPolicyBytes(db: Kysely<Schema>, domain: string, aroundEach: number): Promise<number> {
   const bytes = textColumns.map((name) => {
-    const text = sql`coalesce(${sql.ref(`assertions.${name}`)}, '')`;
+    const text = sql`coalesce(${sql.ref(`page.${name}`)}, '')`;
     // JSON writes a quotation mark and a backslash as two characters.
     return sql`octet_length(${text}) + 2 * length(${text}) - length(replace(${text}, '"', '')) - length(replace(${text}, '\\', ''))`;
   });
-  const row = await db
-    .selectFrom('assertions')
-    .innerJoin('policies', (join) =>
-      join
-        .onRef('policies.domain', '=', 'assertions.domain')
-        .onRef('policies.name', '=', 'assertions.policy')
-        .onRef('policies.version', '=', 'assertions.version'),
-    )
-    .select(sql<number | null>`sum(${sql.join(bytes, sql` + `)} + ${sql.lit(aroundEach)})`.as('bytes'))
-    .where('assertions.domain', '=', domain)
-    .where('policies.active', '=', 1)
-    .executeTakeFirst();
-  return Number(row?.bytes ?? 0);
+  const whole = assertionKey
+    .reduce((query, column) => query.orderBy(column), db.selectFrom('assertions').selectAll())
+    .where('domain', '=', domain)
+    .limit(rowsAPage);
+  let sum = 0;
+  for (let offset = 0; ; offset += rowsAPage) {
+    const row = await db
+      .selectFrom(whole.offset(offset).as('page'))
+      .leftJoin('policies', (join) =>
+        join
+          .onRef('policies.domain', '=', 'page.domain')
+          .onRef('policies.name', '=', 'page.policy')
+          .onRef('policies.version', '=', 'page.version'),
+      )
+      .select(sql<number>`count(*)`.as('rows'))
+      .select(
+        sql<number | null>`sum(case active when 1 then ${sql.join(bytes, sql` + `)} + ${sql.lit(aroundEach)} end)`.as(
+          'bytes',
+        ),
+      )
+      .executeTakeFirst();
+    sum += Number(row?.bytes ?? 0);
+    if (Number(row?.rows ?? 0) < rowsAPage) return sum;
+    await yieldToOthers();
+  }
 }
 
 /** The policies of these domains with all of their versions; or of one name alone. */
@@ -64,8 +77,7 @@ async function readAssertions(
   name?: string,
 ): Promise<ReadonlyMap<string, readonly StoredAssertion[]>> {
   const [only] = domains;
-  const key = ['domain', 'policy', 'version', 'position'] as const;
-  const all = key.reduce((query, column) => query.orderBy(column), db.selectFrom('assertions').selectAll());
+  const all = assertionKey.reduce((query, column) => query.orderBy(column), db.selectFrom('assertions').selectAll());
   const inOrder = name === undefined ? all : all.where('policy', '=', name);
   const found = new Map<string, StoredAssertion[]>();
   if (domains.length > 1 || only === undefined) {

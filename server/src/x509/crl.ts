@@ -1,6 +1,5 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { bitString, element, sequence, unsigned } from '@signet/policy-engine/internal/der';
-import { runInSlices } from '@signet/policy-engine/internal/slices';
+import { runInSlices, yieldToOthers } from '@signet/policy-engine/internal/slices';
 import type { RevocationReason, RevokedCertificate } from '../model/certificate-store.ts';
 import { extension } from './build-certificate.ts';
 import { writeTime } from './certificate-times.ts';

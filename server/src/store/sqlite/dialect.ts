@@ -1,4 +1,4 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { yieldToOthers } from '@signet/policy-engine/internal/slices';
 import type Database from 'better-sqlite3';
 import {
   CompiledQuery,
