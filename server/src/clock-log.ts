@@ -4,7 +4,7 @@ import type { ClockJudgement } from './store-watch.ts';
 
 const acceptIt = 'when it is right, run `signet store accept-clock --reason REASON`';
 
-/** What is said of the own clock, and whether it makes the server unready, by who says that it is wrong. */
+/** Level and text of the log line for each source that tells of a wrong clock; `error` makes the server unready. */
 const texts = {
   database: ['error', 'the clock is not that of the database: not ready until the clock is set'],
   records: ['error', `the clock is earlier than what this server wrote: not ready until it is set; ${acceptIt}`],

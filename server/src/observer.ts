@@ -51,7 +51,7 @@ export const unreadyReasons = ['stopping', 'no-signing-key', 'certificate-expire
 
 export type UnreadyReason = (typeof unreadyReasons)[number];
 
-/** Who says that the clock of a server is wrong: `peers` and `callers` could be wrong themselves. */
+/** Sources that can tell that the clock of a server is wrong; `peers` and `callers` could be wrong themselves. */
 export const clockWitnesses = ['database', 'records', 'peers', 'callers'] as const;
 
 export type ClockWitness = (typeof clockWitnesses)[number];

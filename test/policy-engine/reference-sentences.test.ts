@@ -6,6 +6,7 @@ import { createTestAuthority, TestClock } from '@signet/policy-engine/testing';
 import { verifyAccessToken } from '@signet/policy-engine/token';
 import test from 'ava';
 import { makeCertificate } from '#support/certificate-maker';
+import { unionIn } from '#support/union-in';
 
 /* Sentences of the reference about a decision, each with cases that run. */
 
@@ -201,13 +202,6 @@ const [, table = ''] = page('decisions.md').split('## What is refused');
 const rows = [...table.matchAll(/^\| ([a-z ]+?) +\| (?:`(\w+)`)? *\| (?:`([a-z-]+)`)? *\|/gm)]
   .slice(1)
   .map(([, of = '', status = '', fault = '']) => ({ of, status, fault }));
-
-/** The members of a type that is a union of texts. */
-function unionIn(file: string, type: string): readonly string[] {
-  const source = readFileSync(new URL(`../../policy-engine/src/${file}`, import.meta.url), 'utf8');
-  const [, union = ''] = new RegExp(`export type ${type} =([^;]*);`).exec(source) ?? [];
-  return [...union.matchAll(/'([^']+)'/g)].map(([, name = '']) => name);
-}
 
 test('decisions.md: the table has every fault, error code and refusing status of the engine, and no other', (t) => {
   const tokens = rows.filter(({ of, fault }) => of === 'token' && fault !== '').map(({ fault }) => fault);

@@ -1,20 +1,22 @@
 import { PolicyEngineError } from '../errors.ts';
 import { weakestRsaBits } from '../keys/decode-jwk.ts';
 
-type TokenRule = 'minRsaBits' | 'maxTokenLifeSeconds' | 'roleInAudience';
+/** Least value of each option that is an integer. */
+const numbers = { minRsaBits: weakestRsaBits, maxTokenLifeSeconds: 1, skewSeconds: 0, maxCachedTokens: 0 };
+const switches = ['requireBound', 'legacyTypes', 'roleInAudience'] as const;
 
 /** Callers without types get an error that names the option, in place of a bound that bounds nothing. */
 export function checkTokenRules(options: unknown): void {
-  const { minRsaBits, maxTokenLifeSeconds, roleInAudience }: { [Name in TokenRule]?: unknown } =
-    typeof options === 'object' && options !== null ? options : {};
-  if (minRsaBits !== undefined && !isWhole(minRsaBits, weakestRsaBits)) {
-    throw new PolicyEngineError('invalid-options', `\`minRsaBits\` must be an integer, ${weakestRsaBits} or more`);
+  const given: Readonly<Record<string, unknown>> = { ...(typeof options === 'object' ? options : {}) };
+  for (const [name, least] of Object.entries(numbers)) {
+    if (given[name] !== undefined && !isWhole(given[name], least)) {
+      throw new PolicyEngineError('invalid-options', `\`${name}\` must be an integer, ${least} or more`);
+    }
   }
-  if (maxTokenLifeSeconds !== undefined && !isWhole(maxTokenLifeSeconds, 1)) {
-    throw new PolicyEngineError('invalid-options', '`maxTokenLifeSeconds` must be an integer, 1 or more');
-  }
-  if (roleInAudience !== undefined && typeof roleInAudience !== 'boolean') {
-    throw new PolicyEngineError('invalid-options', '`roleInAudience` must be true or false');
+  for (const name of switches) {
+    if (given[name] !== undefined && typeof given[name] !== 'boolean') {
+      throw new PolicyEngineError('invalid-options', `\`${name}\` must be true or false`);
+    }
   }
 }
 

@@ -139,19 +139,25 @@ test('`iat`, `jti` and `client_id` may be missing where older tokens are taken, 
   }
 });
 
-for (const [name, least, values] of [
-  ['minRsaBits', 2048, [2047, 0, Number.NaN, 2048.5, '3072', null]],
-  ['maxTokenLifeSeconds', 1, [0, -1, Number.POSITIVE_INFINITY, 1.5, '60', null]],
-] as const) {
-  for (const value of values) {
-    test(`refused at the start: \`${name}\` ${String(value)} (${typeof value})`, async (t) => {
-      const expected = { code: 'invalid-options', message: `\`${name}\` must be an integer, ${least} or more` };
+const wrong: readonly (readonly [name: string, must: string, values: readonly unknown[]])[] = [
+  ['minRsaBits', 'an integer, 2048 or more', [2047, 0, Number.NaN, 2048.5, '3072', null]],
+  ['maxTokenLifeSeconds', 'an integer, 1 or more', [0, -1, Number.POSITIVE_INFINITY, 1.5, '60', null]],
+  ['skewSeconds', 'an integer, 0 or more', [-1, Number.NaN, Number.POSITIVE_INFINITY, '60', null]],
+  ['maxCachedTokens', 'an integer, 0 or more', [-1, Number.NaN, Number.POSITIVE_INFINITY, '60', null]],
+  ...['requireBound', 'legacyTypes', 'roleInAudience'].map(
+    (name) => [name, 'true or false', ['false', 0, null, {}]] as const,
+  ),
+];
+for (const [name, must, values] of wrong) {
+  test(`refused at the start: \`${name}\` that is not ${must}`, async (t) => {
+    for (const value of values) {
+      const expected = { code: 'invalid-options', message: `\`${name}\` must be ${must}` };
       const given = { [name]: value, keys: authority.keys } as object;
       const policyDir = temporaryFolder(t);
       await t.throwsAsync(TokenVerifier.open({ ...rules, ...given } as never), expected as never);
       await t.throwsAsync(CoreTokenVerifier.open({ ...rules, ...given } as never), expected as never);
       await t.throwsAsync(PolicyEngine.open({ policyDir, ...given }), expected as never);
       t.throws(() => PolicyEngine.fromDomains({}, given), expected as never);
-    });
-  }
+    }
+  });
 }
