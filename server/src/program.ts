@@ -15,8 +15,6 @@ const commands: readonly (readonly [name: string, about: string, load: () => Pro
     'serve',
     'run the token server until SIGINT or SIGTERM',
     async () => {
-      (await import('./cli/tick-shape.ts')).keepTickShape();
-      (await import('./cli/node-modules.ts')).loadNodeModules();
       const { keepYoungHeapSmall } = await import('./cli/young-heap.ts');
       keepYoungHeapSmall();
       return (await import('./cli/serve.ts')).serveCommand();

@@ -7,7 +7,7 @@ const switches = ['requireBound', 'legacyTypes', 'roleInAudience'] as const;
 
 /** Callers without types get an error that names the option, in place of a bound that bounds nothing. */
 export function checkTokenRules(options: unknown): void {
-  const given: Readonly<Record<string, unknown>> = { ...(typeof options === 'object' ? options : {}) };
+  const given: Readonly<Record<string, unknown>> = Object(options);
   for (const [name, least] of Object.entries(numbers)) {
     if (given[name] !== undefined && !isWhole(given[name], least)) {
       throw new PolicyEngineError('invalid-options', `\`${name}\` must be an integer, ${least} or more`);
