@@ -89,7 +89,7 @@ export const chapters: readonly Chapter[] = [
     name: 'connections',
     title: 'Many updaters',
     meaning:
-      'Memory of a kept connection with a client certificate, with as many as ten thousand hosts have open. What one costs is nearly all of Node and OpenSSL (docs/decisions/073); ten thousand fit 1 GiB with one process and with two.',
+      'Memory of a kept connection with a client certificate, with as many as ten thousand hosts have open. What one costs is nearly all of Node and OpenSSL (docs/decisions/065); ten thousand fit 1 GiB with one process and with two.',
     figures: ['connections/'],
   },
 ];

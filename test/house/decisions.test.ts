@@ -53,15 +53,19 @@ test('every record has a number, a title, a status with a date and the five part
   );
 });
 
-test('the index has a row for every record, with its title and its status, and a link to it', (t) => {
+test('the index has a row and a link for every record, and a row with the successor for every merged one', (t) => {
   const index = read('README.md');
-  const rows = [...index.matchAll(/^\| (\[\d.*) \|$/gm)].map(([, row = '']) =>
+  const rows = [...index.matchAll(/^\| (\[?\d{3}.*) \|$/gm)].map(([, row = '']) =>
     row.split('|').map((cell) => cell.trim()),
   );
   t.deepEqual(
-    rows,
+    rows.filter(([number]) => number?.startsWith('[')),
     files.map((file) => [`[${numberOf(file)}]`, titleOf(read(file)), statusOf(read(file))]),
   );
+  for (const [number = '', title, status = ''] of rows.filter(([cell]) => !cell?.startsWith('['))) {
+    const successor = /^Merged into \[(\d{3})\]\.$/.exec(status)?.[1] ?? '';
+    t.true(!numbers.has(number) && title !== '' && numbers.has(successor), `${number}: ${status}`);
+  }
   const links = [...index.matchAll(/^\[\d{3}\]: .*$/gm)].map(([link]) => link);
   t.deepEqual(
     links,

@@ -31,7 +31,7 @@ const healthyMs = 60_000;
 
 /**
  * Settings of the allocator of glibc. Node reads each connection of TLS into 64 KiB that it keeps, and of which hardly any is used: in pages of its own
- * one of them stays resident, and among other memory four (docs/decisions/073). Elsewhere they mean nothing.
+ * one of them stays resident, and among other memory four (docs/decisions/065). Elsewhere they mean nothing.
  */
 const allocator = { MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TOP_PAD_: '16384' };
 

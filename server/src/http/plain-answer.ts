@@ -5,7 +5,7 @@ export const strictTransport = ['strict-transport-security', 'max-age=31536000; 
 
 /**
  * Answers 200 with JSON text of ASCII that nobody keeps, and these fields: names, in lower case, and values by turns. For the busiest
- * operations (docs/decisions/082): what Koa and Node do to fields that are set one by one, and to a text whose bytes each of them counts,
+ * operations (docs/decisions/062): what Koa and Node do to fields that are set one by one, and to a text whose bytes each of them counts,
  * takes longer than to compose both.
  */
 export function answerPlainJson(ctx: AppContext | RouteContext, text: string, ...more: readonly string[]): void {
