@@ -3,7 +3,7 @@ import { buildBundle, signBundle } from '@signet/policy-engine/bundle';
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
 import type { Jwk, JwkList } from '@signet/policy-engine/wire';
-import { createWorkload, domain, type Rule } from '../decisions/workload.ts';
+import { createWorkload, domain, kinds, type Rule } from '../decisions/workload.ts';
 
 const bytesPerAssertion = 110;
 
@@ -12,10 +12,14 @@ export function assertionsFor(megabytes: number): number {
   return Math.round((megabytes * 1_000_000) / bytesPerAssertion);
 }
 
-/** Rules as a domain has them: ten a role. */
+/** Rules as a domain has them: ten for each role, and a tenth of them with each kind of wildcard. */
 export function rulesFor(size: number): readonly Rule[] {
-  const { rules } = createWorkload({ size, layout: 'many roles', kind: 'exact' });
-  return rules.map((rule) => ({ ...rule, role: `${domain}:role.${rule.role}` }));
+  const byKind = kinds.map((kind) => createWorkload({ size, layout: 'many roles', kind }).rules);
+  const [exact = []] = byKind;
+  return exact.map((plain, index) => {
+    const rule = byKind[Math.floor(index / 10) % 10]?.[index] ?? plain;
+    return { ...rule, role: `${domain}:role.${rule.role}` };
+  });
 }
 
 /** A key that signs bundles, and the list that verifies them. */

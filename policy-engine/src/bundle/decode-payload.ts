@@ -1,6 +1,5 @@
 import { parseTimestamp } from '../clock.ts';
 import { PolicyEngineError } from '../errors.ts';
-import { AssertionRun, type PackedList } from '../packed/packed-assertions.ts';
 import type { Steps } from '../steps/steps.ts';
 import type { Effect, WireAssertion, WireConditions, WirePolicy } from '../wire/index.ts';
 
@@ -20,16 +19,6 @@ export interface BundlePayload {
   readonly policies: readonly WirePolicy[];
 }
 
-/** A policy of which some assertions are packed. */
-export interface PackedPolicy extends Omit<WirePolicy, 'assertions'> {
-  readonly assertions: PackedList<WireAssertion>;
-}
-
-/** A payload as it was read. */
-export interface PackedPayload extends Omit<BundlePayload, 'policies'> {
-  readonly policies: readonly PackedPolicy[];
-}
-
 type Json = Record<string, unknown>;
 
 /** Assertions between two yields. */
@@ -38,9 +27,8 @@ const sliceLength = 512;
 /**
  * Reads the payload from parsed JSON; unknown members are ignored (docs/reference/policy-bundles.md#payload). One that has none of
  * `version`, `issued` and `epoch` is taken for one of an Athenz server where `athenzBundles` is true. Throws `bundle-malformed`.
- * What is packed is taken as it is: it has what an assertion must have.
  */
-export function* decodePayload(value: unknown, athenzBundles = false): Steps<PackedPayload> {
+export function* decodePayload(value: unknown, athenzBundles = false): Steps<BundlePayload> {
   const data = object(value, 'payload');
   if (data['policyVersions'] !== undefined) {
     throw malformed('payload holds chosen versions of policies, not those in force');
@@ -52,7 +40,7 @@ export function* decodePayload(value: unknown, athenzBundles = false): Steps<Pac
     expires: time(data['expires'], 'expires'),
   };
   if (payload.expires <= payload.issued) throw malformed('`expires` is not after `issued`');
-  const policies: PackedPolicy[] = [];
+  const policies: WirePolicy[] = [];
   for (const entry of list(policyData['policies'], 'policyData.policies')) {
     policies.push(yield* decodePolicy(entry, payload.origin));
     yield;
@@ -76,26 +64,11 @@ function decodeOrder(data: Json, athenzBundles: boolean): PayloadOrder {
   };
 }
 
-/** The policies with all their assertions. */
-export function* unpackPolicies(policies: readonly PackedPolicy[]): Steps<WirePolicy[]> {
-  const unpacked: WirePolicy[] = [];
-  for (const policy of policies) {
-    const assertions: WireAssertion[] = [];
-    for (const entry of policy.assertions) {
-      if (!(entry instanceof AssertionRun)) assertions.push(entry);
-      else for (const one of yield* entry.unpack()) assertions.push(one);
-    }
-    unpacked.push({ ...policy, assertions });
-    yield;
-  }
-  return unpacked;
-}
-
-function* decodePolicy(value: unknown, origin: BundleOrigin): Steps<PackedPolicy> {
+function* decodePolicy(value: unknown, origin: BundleOrigin): Steps<WirePolicy> {
   const policy = object(value, 'policy');
-  const assertions: (WireAssertion | AssertionRun)[] = [];
+  const assertions: WireAssertion[] = [];
   for (const entry of list(policy['assertions'] ?? (origin === 'athenz' ? [] : undefined), 'policy.assertions')) {
-    assertions.push(entry instanceof AssertionRun ? entry : decodeAssertion(entry, origin));
+    assertions.push(decodeAssertion(entry, origin));
     if (assertions.length % sliceLength === 0) yield;
   }
   return {

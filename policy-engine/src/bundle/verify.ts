@@ -3,18 +3,11 @@ import { PolicyEngineError } from '../errors.ts';
 import { parseInSteps, parseStrictJson } from '../json/strict-json.ts';
 import type { CryptoKey, KeySource } from '../keys/index.ts';
 import type { DomainName } from '../names/index.ts';
-import { AssertionReader } from '../packed/assertion-reader.ts';
 import { type Pause, runWithPauses, type Steps } from '../steps/steps.ts';
+import type { WirePolicy } from '../wire/index.ts';
 import { type BundleCrypto, webBundleCrypto } from './bundle-crypto.ts';
 import { canonicalFormOf, canonicalPolicies } from './canonical-policies.ts';
-import {
-  type BundleOrigin,
-  type BundlePayload,
-  decodePayload,
-  type PackedPayload,
-  type PackedPolicy,
-  unpackPolicies,
-} from './decode-payload.ts';
+import { type BundleOrigin, type BundlePayload, decodePayload } from './decode-payload.ts';
 import { readLaterConditions } from './later-conditions.ts';
 import { algorithmsOf, type Verify, verifySignature, wrongSignature } from './signature.ts';
 import { type BundleFloor, refuseSuccessor } from './succession.ts';
@@ -38,9 +31,7 @@ export interface LaterFacts {
 }
 
 /** A bundle that was found good, but for what may follow what. */
-export interface OpenedBundle extends Omit<VerifiedBundle, 'digest' | 'content' | 'policies'>, LaterFacts {
-  readonly policies: readonly PackedPolicy[];
-}
+export interface OpenedBundle extends Omit<VerifiedBundle, 'digest' | 'content'>, LaterFacts {}
 
 /** What a bundle is verified against. */
 export interface VerifyBundleOptions {
@@ -96,12 +87,11 @@ export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBu
   const { data, content: contentOf, ...facts } = await readBundle(bytes, options);
   const { pause = noPause } = options;
   const content = await contentOf();
-  const policies = await runWithPauses(unpackPolicies(data.policies), pause);
-  const digest = await digestOf({ ...data, policies }, webBundleCrypto, pause);
+  const digest = await digestOf(data, webBundleCrypto, pause);
   const verified = {
     ...data,
     ...facts,
-    policies: asMeant(policies, data.origin),
+    policies: asMeant(data.policies, data.origin),
     digest,
     ...(content !== undefined && { content }),
   };
@@ -124,7 +114,7 @@ export async function openBundle(bytes: Uint8Array | string, options: OpenBundle
 
 /** What is signed, and by whom; everything about it but its succession is checked. */
 interface ReadBundle extends Pick<OpenedBundle, 'domain' | 'kid' | 'content'> {
-  readonly data: PackedPayload;
+  readonly data: BundlePayload;
 }
 
 async function readBundle(bytes: Uint8Array | string, options: OpenBundleOptions): Promise<ReadBundle> {
@@ -142,20 +132,17 @@ async function readBundle(bytes: Uint8Array | string, options: OpenBundleOptions
   const onMember = (name: string | undefined, begin: number, end: number) => {
     if (name === 'policyData') content.push(payload.subarray(begin, end));
   };
-  // A payload is shorter than its base64url.
-  const spare = ownsBytes ? jws.payload.subarray(payload.length) : undefined;
-  const runs = new AssertionReader(payload, options.domain, spare);
-  const data = await run(decodePayload(await run(parseJson(payload, { onMember, runs })), athenzBundles));
+  const data = await run(decodePayload(await run(parseJson(payload, { onMember })), athenzBundles));
   if (data.origin === undefined && encoding !== 'p1363') throw wrongSignature();
   checkClaims(data, options);
   const { domain } = options;
   const contentOf = lazyContent(content[0], bundleCrypto, pause);
-  // Where nothing is packed, nothing else needs the payload any more.
-  if (runs.isEmpty) await contentOf();
+  // The payload is needed no longer once its content is hashed.
+  await contentOf();
   return { data, domain, kid, content: contentOf };
 }
 
-function asMeant<Policy extends PackedPolicy>(policies: readonly Policy[], origin: BundleOrigin): readonly Policy[] {
+function asMeant(policies: readonly WirePolicy[], origin: BundleOrigin): readonly WirePolicy[] {
   return origin === undefined ? policies.map(readLaterConditions) : policies;
 }
 
@@ -178,15 +165,8 @@ function lazyContent(
   };
 }
 
-function lazyDigest(
-  { domain, policies, origin }: PackedPayload,
-  bundleCrypto: BundleCrypto,
-  pause: Pause,
-): () => Promise<string> {
-  return async () => {
-    const unpacked = await runWithPauses(unpackPolicies(policies), pause);
-    return digestOf({ domain, policies: unpacked, origin }, bundleCrypto, pause);
-  };
+function lazyDigest(data: BundlePayload, bundleCrypto: BundleCrypto, pause: Pause): () => Promise<string> {
+  return () => digestOf(data, bundleCrypto, pause);
 }
 
 /** What the digest is made of. */
@@ -287,7 +267,7 @@ async function findKey(keys: KeySource, kid: string): Promise<CryptoKey> {
   return key;
 }
 
-function checkClaims(data: PackedPayload, options: VerifyBundleOptions): void {
+function checkClaims(data: BundlePayload, options: VerifyBundleOptions): void {
   if (data.domain !== options.domain) {
     throw new PolicyEngineError('bundle-domain', `bundle is of another domain than \`${options.domain}\``);
   }

@@ -15,26 +15,6 @@ interface Container {
   from: number;
 }
 
-/** Items of a list that somebody else has read: `value` stands for them in the list. */
-export interface ItemRun {
-  readonly count: number;
-  /** Behind the last of them. */
-  readonly end: number;
-  readonly value: object;
-}
-
-/** Reads items of certain lists in its own way: whatever it takes must be as a strict reader wants it. */
-export interface RunReader {
-  /** The name of the lists, and how many containers are open in them. */
-  readonly name: string;
-  readonly depth: number;
-  /** Reads items that begin within `length` bytes from `at`, as far as it knows them; undefined where it knows fewer than `least`. */
-  read(at: number, length: number, least: number): ItemRun | undefined;
-}
-
-/** In a list that ends in the piece in which it begins, fewer items are read faster with what is around them. */
-const fewItems = 16;
-
 /** How a long text is read. */
 export interface PieceOptions {
   /** Bytes between two stops. */
@@ -46,8 +26,6 @@ export interface PieceOptions {
   readonly bytesOf?: string | undefined;
   /** Told where the text of a member of the outermost object begins and ends, where that is an object or a list longer than a piece. */
   readonly onMember?: ((name: string | undefined, begin: number, end: number) => void) | undefined;
-  /** Who reads lists that it knows. Default: nobody. */
-  readonly runs?: RunReader | undefined;
 }
 
 /**
@@ -63,9 +41,6 @@ export class PieceReader {
   #string: string | undefined = '';
   #rest = 0;
   #value: unknown;
-  /** Whether the last list that `runs` was asked for was one: then those who hold such lists are not read as a whole. */
-  #hasLongLists = false;
-
   constructor(bytes: Uint8Array, options: PieceOptions) {
     this.#bytes = bytes;
     this.#options = options;
@@ -79,10 +54,8 @@ export class PieceReader {
 
   /** Reads one more piece. Answers whether that was all. */
   readOn(): boolean {
-    if (this.#takeRun() || this.#takePlainItems()) return false;
+    if (this.#takePlainItems()) return false;
     switch (this.#scanOn()) {
-      case 'list':
-        return false;
       case 'end':
         // Undefined when the whole was one piece.
         this.#value ??= JSON.parse(this.#scanner.decode(0, this.#bytes.length));
@@ -103,39 +76,14 @@ export class PieceReader {
     }
   }
 
-  /** To the next stop, which is one at a list only where items of it were taken. */
   #scanOn(): Stop {
-    const { pieceLength: length, runs } = this.#options;
-    const until = this.#scanner.at + length;
-    for (;;) {
-      const stop = this.#scanner.scanTo(until, this.#open.length, length, runs?.depth);
-      if (stop !== 'list' || this.#takeRun()) return stop;
-    }
-  }
-
-  /** Takes items of a list that somebody knows to read. Answers whether there were any. */
-  #takeRun(): boolean {
-    const { runs, pieceLength } = this.#options;
-    const { depth, nextItem } = this.#scanner;
-    if (depth !== runs?.depth || nextItem === undefined || this.#bytes[nextItem] !== openObject) return false;
-    const isOpen = this.#open.length === depth;
-    if (isOpen && this.#open.at(-1)?.name !== runs.name) return false;
-    const run = runs.read(nextItem, pieceLength, isOpen ? 1 : fewItems);
-    if (!isOpen) this.#hasLongLists = run !== undefined;
-    if (run === undefined) return false;
-    if (!isOpen) this.#takeAll();
-    const container = this.#open.at(-1);
-    if (container?.name !== runs.name || !Array.isArray(container.value)) return false;
-    container.value.push(run.value);
-    this.#scanner.skipItems(run.count, run.end);
-    container.from = this.#behindComma(run.end);
-    return true;
+    const { pieceLength } = this.#options;
+    return this.#scanner.scanTo(this.#scanner.at + pieceLength, this.#open.length, pieceLength);
   }
 
   /** Takes a run of objects in a list without the scanner. Answers whether there was one that shows by itself that it is as it must be. */
   #takePlainItems(): boolean {
-    const { at, levelsLeft, isBehindItem, depth } = this.#scanner;
-    if (this.#hasLongLists && depth < (this.#options.runs?.depth ?? 0)) return false;
+    const { at, levelsLeft, isBehindItem } = this.#scanner;
     const container = this.#open.at(-1);
     if (!isBehindItem || this.#bytes[at] !== comma || this.#bytes[at + 1] !== openObject) return false;
     if (container === undefined || !Array.isArray(container.value)) return false;

@@ -72,8 +72,6 @@ class Level {
 export type Stop =
   /** Before a value. */
   | 'value'
-  /** Behind the bracket that opens a list. */
-  | 'list'
   /** Inside a long string. */
   | 'string'
   /** Behind a long string. */
@@ -140,13 +138,6 @@ export class JsonScanner {
     return this.#isBehindValue && this.#depth > 0;
   }
 
-  /** Where the next item of the innermost container would begin, if that is a list; blanks may stand before it. */
-  get nextItem(): number | undefined {
-    if (this.#isInString || this.#depth === 0 || this.level(this.#depth - 1).isObject) return undefined;
-    if (!this.#isBehindValue) return this.#at;
-    return this.#byte(this.#at) === comma ? this.#at + 1 : undefined;
-  }
-
   /** The open container of a level; the outermost is 0. */
   level(index: number): Pick<Level, 'isObject' | 'begin' | 'mark'> {
     return this.#levels[index] as Level;
@@ -169,15 +160,15 @@ export class JsonScanner {
 
   /**
    * Goes on until `until` is passed, or one of the `watched` outermost containers closes, or `longest` characters of a string were passed
-   * that has more, or a list opens in which `lists` containers are open. Throws as `scan` does.
+   * that has more. Throws as `scan` does.
    */
-  scanTo(until: number, watched: number, longest: number, lists = 0): Stop {
+  scanTo(until: number, watched: number, longest: number): Stop {
     if (this.#isInString) return this.#readOnInString(longest);
     for (;;) {
       if (!this.#isBehindValue) {
         if (this.#at >= until) return 'value';
-        const stop = this.#takeValue(longest, lists);
-        if (stop !== undefined) return stop;
+        this.#isBehindValue = this.#value(longest);
+        if (this.#isInString) return 'string';
       } else if (this.#depth > 0) {
         this.#isBehindValue = !this.#more();
       } else {
@@ -204,13 +195,6 @@ export class JsonScanner {
     level.count += this.#isBehindValue ? count : count - 1;
     this.#isBehindValue = true;
     this.#at = end;
-  }
-
-  #takeValue(longest: number, lists: number): Stop | undefined {
-    this.#isBehindValue = this.#value(longest);
-    if (this.#isInString) return 'string';
-    const hasOpenedList = this.#depth === lists && !this.#isBehindValue && this.#bytes[this.#at - 1] === openList;
-    return hasOpenedList ? 'list' : undefined;
   }
 
   #readOnInString(longest: number): Stop {

@@ -1,7 +1,4 @@
-import { hashFolded } from '../packed/name-hash.ts';
-import type { AssertionRun } from '../packed/packed-assertions.ts';
-import type { Steps } from '../steps/steps.ts';
-import type { Effect, WireAssertion } from '../wire/index.ts';
+import type { Effect } from '../wire/index.ts';
 import {
   type AssertionInput,
   type CompiledAssertion,
@@ -10,9 +7,8 @@ import {
   readyAssertion,
 } from './assertion.ts';
 import { compileConditions } from './conditions.ts';
-import { PackedRows } from './packed-rows.ts';
+import { hashFolded } from './name-hash.ts';
 import { isPlainName, type Pattern } from './pattern.ts';
-import { sliceLength } from './steps.ts';
 
 /** What the assertions of one policy with one effect share. */
 interface Origin {
@@ -46,9 +42,6 @@ export class AssertionTable {
   readonly others: CompiledAssertion[] = [];
   /** Those of them whose resource has no wildcard. */
   readonly #namedOthers: CompiledAssertion[] = [];
-  /** Plain ones that stay in the bytes of their bundle, and how many places they have. */
-  #packed: PackedRows | undefined;
-  #packedPlaces = 0;
 
   constructor(context: PrepareContext) {
     this.#context = context;
@@ -56,12 +49,12 @@ export class AssertionTable {
   }
 
   get length(): number {
-    return (this.#packed?.count ?? 0) + this.#ready.length + this.others.length;
+    return this.#ready.length + this.others.length;
   }
 
   /** All places of `namedRanges`, and some at which there is none. */
   get namedPlaces(): number {
-    return this.#packedPlaces + this.#ready.length + this.#namedOthers.length;
+    return this.#ready.length + this.#namedOthers.length;
   }
 
   /** Adds one and answers what its author should know. Throws `PolicyEngineError('bundle-malformed')` as `prepareAssertion` does. */
@@ -80,43 +73,14 @@ export class AssertionTable {
     return prepared.problem;
   }
 
-  /** Adds all of a run, and answers the same of all. */
-  *addRun(run: AssertionRun, policy: string): Steps<string[]> {
-    const problems: string[] = [];
-    const packed = this.#packedOf(run);
-    if (run.isPlain && packed !== undefined) {
-      packed.addAll(run.from, run.to, policy, this.length);
-      return problems;
-    }
-    for (let { from } = run; from < run.to; from += sliceLength) {
-      const to = Math.min(from + sliceLength, run.to);
-      let slice: readonly WireAssertion[] | undefined;
-      for (let row = from; row < to; row += 1) {
-        row = packed?.add(row, to, policy, this.length) ?? row;
-        if (row === to) break;
-        slice ??= run.all.itemsOf(from, to);
-        const problem = this.add(slice[row - from] as WireAssertion, policy);
-        if (problem !== undefined) problems.push(problem);
-      }
-      yield;
-    }
-    return problems;
-  }
-
   /** Runs of places at which there are assertions with a resource without a wildcard: packed ones, plain ones, then others. */
   get namedRanges(): readonly PlaceRange[] {
     return this.#ranges(this.#ready.length + this.#namedOthers.length);
   }
 
-  /** Whether assertions are made ready of what stays in bytes. */
-  get isPacked(): boolean {
-    return this.#packed !== undefined;
-  }
-
   /** The named assertion at that place; the same object each time. `resource` may be given where it was made before. */
   at(place: number, resource?: Pattern): CompiledAssertion {
-    const index = place - this.#packedPlaces;
-    if (index < 0 && this.#packed !== undefined) return this.#packed.at(place, resource);
+    const index = place;
     const known = this.#ready[index] ?? this.#namedOthers[index - this.#ready.length];
     if (typeof known === 'object') return known;
     const made = this.#make(index, known, resource);
@@ -126,34 +90,30 @@ export class AssertionTable {
 
   /** The name of the resource at that place, folded. */
   nameAt(place: number): string {
-    const index = place - this.#packedPlaces;
-    if (index < 0 && this.#packed !== undefined) return this.#packed.all.nameOf(place);
+    const index = place;
     return this.#names[index]?.slice(this.#context.prefix.length) ?? this.at(place).resource.text;
   }
 
   /** The resource at that place in full: folded, with the domain in front. */
   textAt(place: number): string {
-    const index = place - this.#packedPlaces;
-    if (index < 0 && this.#packed !== undefined) return this.#packed.all.resourceOf(place);
+    const index = place;
     return this.#names[index] ?? this.#context.prefix + this.at(place).resource.text;
   }
 
   /** The hashes of the names from place `from` to place `to`, all of one range. */
   hashesOf(from: number, to: number): Int32Array {
-    if (from < this.#packedPlaces && this.#packed !== undefined) return this.#packed.all.hashesOf(from, to);
     return Int32Array.from({ length: to - from }, (_, index) => this.#hashAt(from + index));
   }
 
   #hashAt(place: number): number {
-    const whole = this.#names[place - this.#packedPlaces];
+    const whole = this.#names[place];
     if (whole !== undefined) return hashFolded(whole, this.#context.prefix.length);
     return hashFolded(this.at(place).resource.text, 0);
   }
 
   /** Whether a text, which is folded and has the domain in front, is the resource at that place. */
   isNamed(place: number, text: string): boolean {
-    const index = place - this.#packedPlaces;
-    if (index < 0 && this.#packed !== undefined) return this.#packed.isNamed(place, text);
+    const index = place;
     const whole = this.#names[index];
     if (whole !== undefined) return whole === text;
     const name = this.at(place).resource.text;
@@ -167,7 +127,6 @@ export class AssertionTable {
     for (const { from, to } of this.#ranges(this.#ready.length)) {
       for (let place = from; place < to; place += 1) plain.push(this.at(place));
     }
-    if (this.#packed !== undefined) plain.sort((a, b) => a.rank - b.rank);
     const all: CompiledAssertion[] = [];
     let taken = 0;
     for (const [index, assertion] of plain.entries()) {
@@ -179,19 +138,8 @@ export class AssertionTable {
     return all.concat(this.others.slice(taken));
   }
 
-  #ranges(behindPacked: number): readonly PlaceRange[] {
-    const from = this.#packedPlaces;
-    return [...(this.#packed?.ranges ?? []), { from, to: from + behindPacked }];
-  }
-
-  /** The rows of the bundle, where the run is of them and of this domain. */
-  #packedOf({ all }: AssertionRun): PackedRows | undefined {
-    if (all.prefix !== this.#context.prefix) return undefined;
-    if (this.#packed === undefined) {
-      this.#packed = new PackedRows(all, this.#context);
-      this.#packedPlaces = all.count;
-    }
-    return this.#packed.all === all ? this.#packed : undefined;
+  #ranges(to: number): readonly PlaceRange[] {
+    return [{ from: 0, to }];
   }
 
   /** False for whatever needs a closer look. Each part is read once and kept: what was checked is what is compared. */

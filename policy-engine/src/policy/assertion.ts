@@ -1,6 +1,5 @@
 import { PolicyEngineError } from '../errors.ts';
 import { foldAscii } from '../names/index.ts';
-import { PackedAssertion } from '../packed/packed-assertions.ts';
 import type { Effect, WireConditions } from '../wire/index.ts';
 import {
   areConditions,
@@ -52,7 +51,7 @@ export interface CompiledAssertion {
   /** What evaluating them costs. */
   readonly conditionCost: number;
   readonly policy: string;
-  readonly source: AssertionInput | PackedAssertion;
+  readonly source: AssertionInput;
   /** At the first of a short list that hangs at a name: the name with its domain, once it was asked for. */
   name: string | undefined;
   /** The next one in a short list that hangs at one resource. */
@@ -234,9 +233,7 @@ export function countsIn({ conditions, effect }: CompiledAssertion, context: Fol
 
 /** The assertion as it was written. */
 export function describeAssertion(assertion: CompiledAssertion): DecidingAssertion {
-  const { source } = assertion;
-  const written: AssertionInput = source instanceof PackedAssertion ? source.unpack() : source;
-  const { id, role, action, resource, conditions } = written;
+  const { id, role, action, resource, conditions } = assertion.source;
   return Object.freeze({
     ...(id !== undefined && { id }),
     effect: assertion.effect,

@@ -1,7 +1,6 @@
 import { PolicyEngineError } from '../errors.ts';
-import { AssertionRun, type PackedList } from '../packed/packed-assertions.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
-import { type AssertionInput, type CompiledAssertion, type PolicyInput, PrepareContext } from './assertion.ts';
+import { type CompiledAssertion, type PolicyInput, PrepareContext } from './assertion.ts';
 import { AssertionTable } from './assertion-table.ts';
 import type { Decision, PolicyRevision } from './decision.ts';
 import { indexTable } from './index-table.ts';
@@ -48,11 +47,6 @@ export interface CompileOptions {
   overruns?: DomainPolicy['overruns'];
 }
 
-/** A policy of which some assertions may be packed. */
-interface CompilablePolicy extends Pick<PolicyInput, 'name' | 'active'> {
-  readonly assertions: PackedList<AssertionInput>;
-}
-
 /**
  * Compiles the active policies of one domain into an immutable index.
  * Throws `PolicyEngineError('bundle-malformed')` for an effect other than ALLOW and DENY, for an ALLOW whose conditions do not have the
@@ -69,7 +63,7 @@ export function compileDomain(
 /** `compileDomain` in slices, for large policies: call `next()` until it is done, and let others run in between. */
 export function* compileInSteps(
   domain: string,
-  policies: readonly CompilablePolicy[],
+  policies: readonly PolicyInput[],
   options: CompileOptions = {},
 ): Steps<DomainPolicy> {
   const qualified = options.qualified ?? false;
@@ -108,7 +102,7 @@ class OfTable {
 }
 
 function* prepareAll(
-  policies: readonly CompilablePolicy[],
+  policies: readonly PolicyInput[],
   context: PrepareContext,
 ): Steps<{ table: AssertionTable; assertionCount: number; problems: string[] }> {
   const table = new AssertionTable(context);
@@ -120,30 +114,24 @@ function* prepareAll(
     if (policy.active !== false) assertionCount += yield* addPolicy(table, policy, problems);
     yield;
   }
-  // Those that are packed share what was prepared with those that were ready before.
-  if (!table.isPacked) context.forgetPatterns();
+  context.forgetPatterns();
   return { table, assertionCount, problems };
 }
 
 /** Adds the assertions of a policy, and what is to be said of them. Answers how many there are. */
-function* addPolicy(table: AssertionTable, { name, assertions }: CompilablePolicy, problems: string[]): Steps<number> {
+function* addPolicy(table: AssertionTable, { name, assertions }: PolicyInput, problems: string[]): Steps<number> {
   let count = 0;
   for (const [index, input] of assertions.entries()) {
     if (index % sliceLength === sliceLength - 1) yield;
-    if (input instanceof AssertionRun) {
-      for (const problem of yield* table.addRun(input, name)) problems.push(problem);
-      count += input.length;
-    } else {
-      const problem = table.add(input, name);
-      if (problem !== undefined) problems.push(problem);
-      count += 1;
-    }
+    const problem = table.add(input, name);
+    if (problem !== undefined) problems.push(problem);
+    count += 1;
   }
   return count;
 }
 
 /** For callers without types. */
-function checkShape(policy: CompilablePolicy): void {
+function checkShape(policy: PolicyInput): void {
   if (typeof policy?.name !== 'string') throw malformed('a policy has no name');
   const { name, assertions } = policy;
   if (!Array.isArray(assertions)) throw malformed(`policy \`${name}\` has no list of assertions`);

@@ -1,9 +1,9 @@
-import { hasCapitals, hashFolded } from '../packed/name-hash.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
 import type { CompiledAssertion } from './assertion.ts';
 import { type AssertionGroup, searchGroup } from './assertion-group.ts';
 import type { AssertionTable } from './assertion-table.ts';
 import { groupOfResource } from './index-assertions.ts';
+import { hasCapitals, hashFolded } from './name-hash.ts';
 import type { Search } from './search.ts';
 import { sliceLength } from './steps.ts';
 import type { Work } from './work.ts';

@@ -1,5 +1,5 @@
-import { placeOfName } from '../packed/name-hash.ts';
 import { unitBit } from './literal-hash.ts';
+import { placeOfName } from './name-hash.ts';
 import type { Pattern } from './pattern.ts';
 
 /** The bits of all names. */
@@ -20,11 +20,6 @@ export class NamedActions {
     if (kind === 'exact') this.#names |= 1 << placeOfName(text.length, text.charCodeAt(text.length - 1));
     else if (kind === 'prefix') this.#addPrefix(text);
     else this.#names = anyName;
-  }
-
-  /** Adds names by their places, one bit each. */
-  addPlaces(bits: number): void {
-    this.#names |= bits;
   }
 
   /** Whether some are prefixes. */

@@ -1,8 +1,8 @@
-import { placeOfName } from '../packed/name-hash.ts';
 import type { CompiledAssertion } from './assertion.ts';
 import { counts, inOrder, placeOfRole } from './assertion-group.ts';
 import { beginsWith } from './begins-with.ts';
 import { type Glance, isForRole, isGiven, type Match, matchesGiven } from './glance.ts';
+import { placeOfName } from './name-hash.ts';
 import { isPattern, type Pattern } from './pattern.ts';
 import { PolicyIndex } from './policy-index.ts';
 import type { Search } from './search.ts';

@@ -22,13 +22,6 @@ export function hashFolded(text: string, from: number): number {
   return finish(hash);
 }
 
-/** The same hash of a folded text in ASCII between two places. */
-export function hashBytes(bytes: Uint8Array, from: number, to: number): number {
-  let hash = 0;
-  for (let at = from; at < to; at += 1) hash = Math.imul(hash ^ (bytes[at] as number), factor);
-  return finish(hash);
-}
-
 /** The place of a name among 32, the same for a letter and its capital: few names have their length and their last unit in common. */
 export function placeOfName(length: number, lastUnit: number): number {
   return (length * 5 + lastUnit) & 31;
