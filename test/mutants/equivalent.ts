@@ -9,40 +9,22 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'without a star before it the search goes on to the end of the text and fails there, only later',
   },
   {
-    file: 'policy-engine/src/policy/role-index.ts',
-    from: 'if (pattern !== undefined) index.add(pattern.kind, pattern.text, yield* makeGroup(group));',
-    to: 'if (true) index.add(pattern.kind, pattern.text, yield* makeGroup(group));',
-    reason: 'only assertions with a pattern come here; the condition tells the compiler so',
-  },
-  {
-    file: 'policy-engine/src/policy/role-index.ts',
-    from: 'for (let at = 0; at < roles.length && search.isOpen(precedence, at); at += 1) {',
-    to: 'for (let at = 0; at <= roles.length && search.isOpen(precedence, at); at += 1) {',
-    reason: 'past the last role there is none, and no rule is found for it',
-  },
-  {
-    file: 'policy-engine/src/policy/index-assertions.ts',
-    from: 'return actions.size > roles.size',
-    to: 'return false',
-    reason: 'which of two indexes is built decides how fast the answer is, not what it is',
-  },
-  {
-    file: 'policy-engine/src/policy/index-assertions.ts',
-    from: 'return actions.size > roles.size',
-    to: 'return true',
-    reason: 'which of two indexes is built decides how fast the answer is, not what it is',
-  },
-  {
-    file: 'policy-engine/src/policy/index-assertions.ts',
-    from: 'return group.length <= longestChain ? chained(group) : yield* RoleIndex.build(group, groupOfRole);',
-    to: 'return group.length < longestChain ? chained(group) : yield* RoleIndex.build(group, groupOfRole);',
+    file: 'policy-engine/src/policy/policy-index.ts',
+    from: 'return assertions.length <= maxChain ? chain(assertions) : TextIndex.build(assertions, actionOf, chain);',
+    to: 'return assertions.length < maxChain ? chain(assertions) : TextIndex.build(assertions, actionOf, chain);',
     reason: 'from how many rules on an index is built decides how fast the answer is, not what it is',
   },
   {
-    file: 'policy-engine/src/policy/role-index.ts',
-    from: 'if (groups.deny !== undefined && search.isOpen(0, at)) searchGroup(groups.deny, search);',
-    to: 'if (true && search.isOpen(0, at)) searchGroup(groups.deny, search);',
-    reason: 'a chain without a first rule is searched at once; the condition tells the compiler so',
+    file: 'policy-engine/src/policy/policy-index.ts',
+    from: 'return assertions.length <= maxChain ? chain(assertions) : TextIndex.build(assertions, targetOf, groupOfResource);',
+    to: 'return assertions.length < maxChain ? chain(assertions) : TextIndex.build(assertions, targetOf, groupOfResource);',
+    reason: 'from how many rules on an index is built decides how fast the answer is, not what it is',
+  },
+  {
+    file: 'policy-engine/src/policy/pattern-index.ts',
+    from: 'if (entries.length <= maxScanned) {',
+    to: 'if (entries.length < maxScanned) {',
+    reason: 'from how many patterns on they are told apart by literals decides how fast the answer is, not what it is',
   },
   {
     file: 'policy-engine/src/token/claims.ts',
@@ -91,13 +73,6 @@ export const equivalent: readonly Equivalent[] = [
     from: 'for (let from = 0; from < lines.length; from += sliceLength) {',
     to: 'for (let from = 0; from <= lines.length; from += sliceLength) {',
     reason: 'an empty run more is merged with the others and adds nothing',
-  },
-  {
-    file: 'policy-engine/src/policy/assertion-group.ts',
-    from: 'if (!search.isOpen(next.precedence, 0)) return;',
-    to: 'if (false) return;',
-    reason:
-      'what comes later in the chain is no better than what was found, and is not taken; looking at it costs time only',
   },
   {
     file: 'policy-engine/src/middleware/connection-certificate.ts',
@@ -248,12 +223,6 @@ export const equivalent: readonly Equivalent[] = [
     from: "'operator' in value && typeof value.operator === 'string' && 'value' in value && typeof value.value === 'string'",
     to: "true && typeof value.operator === 'string' && 'value' in value && typeof value.value === 'string'",
     reason: 'a member that is missing is no string; the condition tells the compiler so',
-  },
-  {
-    file: 'policy-engine/src/policy/role-index.ts',
-    from: 'if (assertions.length === 0) return undefined;',
-    to: 'if (false) return undefined;',
-    reason: 'an index that is empty finds nothing, only later',
   },
   {
     file: 'server/src/access/report-overruns.ts',
@@ -484,12 +453,6 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'one comparison more before the other way of comparing gives the same answer',
   },
   {
-    file: 'policy-engine/src/policy/assertion-group.ts',
-    from: 'return group.toSorted((a, b) => a.precedence - b.precedence || a.rank - b.rank);',
-    to: 'return group.toSorted((a, b) => a.precedence - b.precedence || false);',
-    reason: 'the group comes sorted by rank, and sorting keeps the order of what is equal',
-  },
-  {
     file: 'policy-engine/src/middleware/fetch.ts',
     from: "return start < 0 ? '/' : url.slice(start);",
     to: "return false ? '/' : url.slice(start);",
@@ -514,58 +477,10 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'no time is later than none; the condition tells the compiler so',
   },
   {
-    file: 'policy-engine/src/policy/index-assertions.ts',
-    from: 'return group.length <= longestChainOfRole || isOneAction',
-    to: 'return group.length < longestChainOfRole || isOneAction',
-    reason: 'from how many rules on an index is built decides how fast the answer is, not what it is',
-  },
-  {
-    file: 'policy-engine/src/policy/role-index.ts',
-    from: 'for (let at = 0; at < roles.length; at += 1) {',
-    to: 'for (let at = 0; at <= roles.length; at += 1) {',
-    reason: 'past the last role there is none, and no rule is found for it',
-  },
-  {
     file: 'policy-engine/src/loader/policy-directory.ts',
     from: "const error = cause instanceof PolicyEngineError ? cause : unreadable('it cannot be understood', cause);",
     to: "const error = true ? cause : unreadable('it cannot be understood', cause);",
     reason: 'loading throws nothing else; the other branch is for a fault of our own',
-  },
-  {
-    file: 'policy-engine/src/policy/index-assertions.ts',
-    from: 'if (group.length <= longestChain) return chained(group);',
-    to: 'if (false) return chained(group);',
-    reason: 'from how many rules on an index is built decides how fast the answer is, not what it is',
-  },
-  {
-    file: 'policy-engine/src/policy/index-assertions.ts',
-    from: 'if (group.length <= longestChain) return chained(group);',
-    to: 'if (group.length < longestChain) return chained(group);',
-    reason: 'from how many rules on an index is built decides how fast the answer is, not what it is',
-  },
-  {
-    file: 'policy-engine/src/policy/index-assertions.ts',
-    from: 'return actions.size > roles.size',
-    to: 'return actions.size >= roles.size',
-    reason: 'which of two indexes is built decides how fast the answer is, not what it is',
-  },
-  {
-    file: 'policy-engine/src/policy/index-assertions.ts',
-    from: 'return actions.size > roles.size',
-    to: 'return actions.size <= roles.size',
-    reason: 'which of two indexes is built decides how fast the answer is, not what it is',
-  },
-  {
-    file: 'policy-engine/src/policy/index-assertions.ts',
-    from: 'return group.length <= longestChain ? chained(group) : yield* RoleIndex.build(group, groupOfRole);',
-    to: 'return false ? chained(group) : yield* RoleIndex.build(group, groupOfRole);',
-    reason: 'from how many rules on an index is built decides how fast the answer is, not what it is',
-  },
-  {
-    file: 'policy-engine/src/policy/index-assertions.ts',
-    from: 'return group.length <= longestChainOfRole || isOneAction',
-    to: 'return false || isOneAction',
-    reason: 'from how many rules on an index is built decides how fast the answer is, not what it is',
   },
   {
     file: 'updater/src/check-bundle.ts',
@@ -802,12 +717,6 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'past the end of an array of numbers nothing is written',
   },
   {
-    file: 'policy-engine/src/policy/role-index.ts',
-    from: 'if (groups.allow !== undefined && search.isOpen(2, at)) searchGroup(groups.allow, search);',
-    to: 'if (groups.allow !== undefined && true) searchGroup(groups.allow, search);',
-    reason: 'what cannot take the place of what was found is not taken; not looking at it saves work only',
-  },
-  {
     file: 'policy-engine/src/keys/remote-keys.ts',
     from: 'if (done || value === undefined) return text + decoder.decode();',
     to: 'if (false || value === undefined) return text + decoder.decode();',
@@ -824,12 +733,6 @@ export const equivalent: readonly Equivalent[] = [
     from: 'if (certificate !== undefined && last?.certificate?.raw.equals(certificate.raw)) return last;',
     to: 'if (false) return last;',
     reason: 'the same certificate is verified again against the same authorities, which costs time only',
-  },
-  {
-    file: 'policy-engine/src/policy/assertion-group.ts',
-    from: 'const place = search.matchesAction(next.action) ? placeOfRole(next, search) : -1;',
-    to: 'const place = true ? placeOfRole(next, search) : -1;',
-    reason: 'the rules are compared when the text has been; which comes first costs work only',
   },
   {
     file: 'policy-engine/src/token/token-verifier.ts',
@@ -866,12 +769,6 @@ export const equivalent: readonly Equivalent[] = [
     from: 'if (this.#closed || this.#place?.directory === undefined) return;',
     to: 'if (false) return;',
     reason: 'what is not there has no events, and what is followed after the end is let go by it',
-  },
-  {
-    file: 'policy-engine/src/policy/assertion-group.ts',
-    from: "if (first === undefined) throw new RangeError('there is nothing to chain');",
-    to: "if (false) throw new RangeError('there is nothing to chain');",
-    reason: 'a group has one rule at least; the condition tells the compiler so',
   },
   {
     file: 'policy-engine/src/engine/binding.ts',

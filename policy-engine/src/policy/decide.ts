@@ -1,10 +1,9 @@
 import { foldAscii } from '../names/index.ts';
 import { decisionOf, withoutDomain } from './assertion.ts';
-import { beginsWith } from './begins-with.ts';
 import type { DecisionContext } from './conditions.ts';
 import type { Decision } from './decision.ts';
 import type { DomainPolicy } from './domain-policy.ts';
-import { type Question, Search } from './search.ts';
+import { Search } from './search.ts';
 import { type Status, statuses } from './status.ts';
 import { maxActionLength, maxResourceLength, WorkExceededError } from './work.ts';
 
@@ -30,42 +29,17 @@ export function decideInDomain(
   resource: string,
   context?: DecisionContext,
 ): Decision {
-  if (roles.length === 1 && isText(action, longestAction) && isText(resource, longestResource)) {
-    const seen = policy.index.glance(roles[0] ?? '', action, resource);
-    if (seen === null) return policy.fallback;
-    // The first decision of an assertion takes a search as well.
-    if (seen?.decision !== undefined) return seen.decision;
-  }
-  return searchInDomain(policy, roles, { action, resource, context });
-}
-
-// Compiled code reads at each use what is imported.
-const [longestAction, longestResource] = [maxActionLength, maxResourceLength];
-
-const isText = (value: unknown, maxLength: number): boolean =>
-  typeof value === 'string' && isWithin(value.length, maxLength);
-
-const isWithin = (length: number, maxLength: number): boolean => length > 0 && length <= maxLength;
-
-/** The resource with its domain as written in `prefix`; `undefined` for one of another domain. */
-function resourceIn({ prefix, domain }: DomainPolicy, resource: string): string | undefined {
-  const name = withoutDomain(foldAscii(resource), domain);
-  return name === undefined ? undefined : prefix + name;
-}
-
-/** Apart from the glance, so that the compiler sees that whole. */
-function searchInDomain(policy: DomainPolicy, roles: readonly string[], asked: Question): Decision {
   if (roles.length === 0) return bareDecision('DENY_TOKEN_INVALID');
-  if (!isText(asked.action, maxActionLength) || !isText(asked.resource, maxResourceLength)) {
+  if (!isText(action, maxActionLength) || !isText(resource, maxResourceLength)) {
     return bareDecision('DENY_INVALID_PARAMETERS');
   }
   const { prefix, index, work, overruns } = policy;
-  const resource = beginsWith(asked.resource, prefix) ? asked.resource : resourceIn(policy, asked.resource);
-  if (resource === undefined) return bareDecision('DENY_DOMAIN_MISMATCH');
-  const { action, context } = asked;
-  const search = new Search(roles, { action, resource, context }, prefix.length);
+  const full = resource.startsWith(prefix) ? resource : fullName(policy, resource);
+  if (full === undefined) return bareDecision('DENY_DOMAIN_MISMATCH');
+  const search = new Search({ roles, action, resource: full, nameStart: prefix.length, context });
   try {
-    index.search(search);
+    const decisive = index.search(search);
+    return decisive === undefined ? policy.fallback : decisionOf(decisive, policy);
   } catch (error) {
     if (!(error instanceof WorkExceededError)) throw error;
     // INVARIANT: an ALLOW that was found counts for nothing, as a DENY may be among what was not looked at.
@@ -74,7 +48,15 @@ function searchInDomain(policy: DomainPolicy, roles: readonly string[], asked: Q
   } finally {
     work.spent += search.spent;
   }
-  return search.best === undefined ? policy.fallback : decisionOf(search.best, policy);
+}
+
+const isText = (value: unknown, maxLength: number): boolean =>
+  typeof value === 'string' && value.length > 0 && value.length <= maxLength;
+
+/** The folded resource with its domain in front; `undefined` for one of another domain. */
+function fullName({ prefix, domain }: DomainPolicy, resource: string): string | undefined {
+  const name = withoutDomain(foldAscii(resource), domain);
+  return name === undefined ? undefined : prefix + name;
 }
 
 /** What refuses a request before any policy is looked at; for requests to domains whose policy cannot be used. */

@@ -1,17 +1,15 @@
 import { PolicyEngineError } from '../errors.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
-import { type CompiledAssertion, type PolicyInput, PrepareContext } from './assertion.ts';
-import { AssertionTable } from './assertion-table.ts';
+import { AssertionCompiler, type CompiledAssertion, type PolicyInput } from './assertion.ts';
 import type { Decision, PolicyRevision } from './decision.ts';
-import { indexTable } from './index-table.ts';
-import type { PolicyIndex } from './policy-index.ts';
+import { PolicyIndex } from './policy-index.ts';
 import type { Status } from './status.ts';
 import { sliceLength } from './steps.ts';
 
 /** The compiled policies of one domain: immutable, made by `compileDomain`. */
 export interface DomainPolicy {
   readonly domain: string;
-  /** What stands before the name of a resource: the domain with its colon, or nothing where resources are compared with it. */
+  /** Prefix of a full resource name: the domain with its colon, or empty where resources of other domains are compared too. */
   readonly prefix: string;
   /** Whether resources are compared with their domain, as written. */
   readonly qualified: boolean;
@@ -22,7 +20,7 @@ export interface DomainPolicy {
   readonly assertionCount: number;
   /** Those that can match, in the order of the policies. */
   readonly assertions: readonly CompiledAssertion[];
-  /** Those that can match, found by what is searched for. */
+  /** Index of the assertions that can match. */
   readonly index: PolicyIndex;
   /** The answer when nothing matches: DENY_NO_MATCH, or DENY_DOMAIN_EMPTY. */
   readonly fallback: Decision;
@@ -30,10 +28,7 @@ export interface DomainPolicy {
   readonly exceeded: Decision;
   /** How often it was given, for whoever watches. */
   readonly overruns: { count: number };
-  /**
-   * The work of all searches so far, in units of `maxWork`: the difference around a decision is what that one has cost. One that was answered without a
-   * search adds nothing: `longestLook` and `longestText` bound what it takes.
-   */
+  /** Work of all searches so far, in units of `maxWork`: the difference around a decision is what that one has cost. */
   readonly work: { spent: number };
 }
 
@@ -67,65 +62,41 @@ export function* compileInSteps(
   options: CompileOptions = {},
 ): Steps<DomainPolicy> {
   const qualified = options.qualified ?? false;
-  const context = new PrepareContext(domain, qualified);
-  const { table, assertionCount, problems } = yield* prepareAll(policies, context);
+  const compiler = new AssertionCompiler(domain, qualified);
+  const assertionCount = yield* addAll(policies, compiler);
+  const { assertions, problems } = compiler;
   const revision = options.revision && Object.freeze({ ...options.revision });
   const answer = (status: Status): Decision =>
     Object.freeze({ status, domain, ...(revision !== undefined && { revision }) });
-  const compiled = Object.assign(new OfTable(table), {
+  return Object.freeze({
     domain,
-    prefix: context.prefix,
+    prefix: compiler.prefix,
     qualified,
     revision,
     problems,
     assertionCount,
-    index: yield* indexTable(table, context),
+    assertions,
+    index: yield* PolicyIndex.build(assertions),
     fallback: answer(assertionCount === 0 ? 'DENY_DOMAIN_EMPTY' : 'DENY_NO_MATCH'),
     exceeded: answer('DENY_BUDGET_EXCEEDED'),
     overruns: options.overruns ?? { count: 0 },
     work: { spent: 0 },
   });
-  return Object.freeze(compiled);
 }
 
-/** A class, as the runtime makes a hash table of an object that is frozen and has a getter of its own: each of its members is then looked up. */
-class OfTable {
-  readonly #table: AssertionTable;
-
-  constructor(table: AssertionTable) {
-    this.#table = table;
-  }
-
-  get assertions(): readonly CompiledAssertion[] {
-    return this.#table.all();
-  }
-}
-
-function* prepareAll(
-  policies: readonly PolicyInput[],
-  context: PrepareContext,
-): Steps<{ table: AssertionTable; assertionCount: number; problems: string[] }> {
-  const table = new AssertionTable(context);
-  const problems: string[] = [];
-  let assertionCount = 0;
+/** Returns the number of assertions. */
+function* addAll(policies: readonly PolicyInput[], compiler: AssertionCompiler): Steps<number> {
+  let count = 0;
   if (!Array.isArray(policies)) throw malformed('policies must be an array');
   for (const policy of policies) {
     checkShape(policy);
-    if (policy.active !== false) assertionCount += yield* addPolicy(table, policy, problems);
+    if (policy.active === false) continue;
+    for (const input of policy.assertions) {
+      compiler.add(input, policy.name);
+      count += 1;
+      if (count % sliceLength === 0) yield;
+    }
     yield;
-  }
-  context.forgetPatterns();
-  return { table, assertionCount, problems };
-}
-
-/** Adds the assertions of a policy, and what is to be said of them. Answers how many there are. */
-function* addPolicy(table: AssertionTable, { name, assertions }: PolicyInput, problems: string[]): Steps<number> {
-  let count = 0;
-  for (const [index, input] of assertions.entries()) {
-    if (index % sliceLength === sliceLength - 1) yield;
-    const problem = table.add(input, name);
-    if (problem !== undefined) problems.push(problem);
-    count += 1;
   }
   return count;
 }

@@ -1,6 +1,6 @@
 import { foldAscii } from '../names/index.ts';
-import { type CompiledAssertion, countsIn, describeAssertion, withoutDomain } from './assertion.ts';
-import { type DecisionContext, type FoldedContext, foldContext } from './conditions.ts';
+import { type CompiledAssertion, describeAssertion, withoutDomain } from './assertion.ts';
+import { conditionsCount, type DecisionContext, type FoldedContext, foldContext } from './conditions.ts';
 import { decideInDomain } from './decide.ts';
 import type { DecidingAssertion } from './decision.ts';
 import type { DomainPolicy } from './domain-policy.ts';
@@ -44,6 +44,8 @@ const maxNearMisses = 10;
 interface Query {
   readonly action: string;
   readonly resource: string;
+  /** The resource with its domain in front. */
+  readonly full: string;
   readonly context: FoldedContext | undefined;
   readonly work: Work;
 }
@@ -68,7 +70,8 @@ export function explainInDomain(
   const folded = foldAscii(resource);
   const entity = policy.qualified ? folded : (withoutDomain(folded, policy.domain) ?? folded);
   const work = new Work(maxExplainWork);
-  const query: Query = { action: foldAscii(action), resource: entity, context: foldContext(context), work };
+  const full = policy.prefix + entity;
+  const query: Query = { action: foldAscii(action), resource: entity, full, context: foldContext(context), work };
   const decided = { status, ...decidedBy(policy, roles, decision.assertion, decision.policy) };
   try {
     const nearMisses = nearMissesOf(policy, roles, query);
@@ -97,21 +100,22 @@ function decidedBy(
 }
 
 /** Whether the assertion is for one of the roles. */
-function isFor({ role: pattern }: CompiledAssertion, roles: readonly string[], work: Work): boolean {
-  return roles.some((role) => {
+function isFor({ role }: CompiledAssertion, roles: readonly string[], work: Work): boolean {
+  return roles.some((held) => {
     work.spend(1);
-    return matchesPattern(pattern, role, work);
+    return matchesPattern(role.name, held, work);
   });
 }
 
 function missesOf(assertion: CompiledAssertion, roles: readonly string[], query: Query): Dimension[] {
-  const { action, resource, work } = query;
+  const { action, resource, full, work } = query;
+  const { target, conditions, effect } = assertion;
   const misses: Dimension[] = [];
-  work.spend(1 + assertion.conditionCost);
+  work.spend(1 + (conditions?.cost ?? 0));
   if (!isFor(assertion, roles, work)) misses.push('role');
-  if (!patternMatches(assertion.action, action, work)) misses.push('action');
-  if (!patternMatches(assertion.resource, resource, work)) misses.push('resource');
-  if (!countsIn(assertion, query.context)) misses.push('condition');
+  if (!patternMatches(assertion.action.pattern, action, work)) misses.push('action');
+  if (typeof target === 'string' ? target !== full : !patternMatches(target, resource, work)) misses.push('resource');
+  if (conditions && !conditionsCount(conditions.compiled, effect, query.context)) misses.push('condition');
   return misses;
 }
 
@@ -119,9 +123,10 @@ function missesOf(assertion: CompiledAssertion, roles: readonly string[], query:
 const widest = 8;
 
 /** How much an assertion covers beyond one action and one resource: of two that would help, the narrower one is the better advice. */
-function breadth({ action, resource, rolePattern }: CompiledAssertion): number {
+function breadth({ action, target, role }: CompiledAssertion): number {
   const width = ({ kind }: Pattern) => (kind === 'any' ? 2 : Number(kind !== 'exact'));
-  return width(action) + width(resource) + Number(rolePattern !== undefined);
+  const targetWidth = typeof target === 'string' ? 0 : width(target);
+  return width(action.pattern) + targetWidth + Number(role.pattern !== undefined);
 }
 
 /** Those that deny first; then allowing ones by how little is missing, the narrower first, in the order of the policies. */
@@ -201,9 +206,9 @@ function countUpTo(
 /** For each assertion a role name that its pattern matches; none for those that no name can match. */
 function examples(assertions: readonly CompiledAssertion[]): string[] {
   return assertions
-    .map(({ role }) => {
-      const example = role.replaceAll('*', '').replaceAll('?', 'x');
-      return example === '' && role !== '' ? 'any' : example;
+    .map(({ role: { name } }) => {
+      const example = name.replaceAll('*', '').replaceAll('?', 'x');
+      return example === '' && name !== '' ? 'any' : example;
     })
     .filter((role) => role !== '');
 }

@@ -3,7 +3,7 @@ import { type GlobParts, globParts, matchesParts } from './glob-parts.ts';
 import { maxPatternLength, maxWildcards, unlimited, type Work } from './work.ts';
 
 /** How a pattern is compared: `*` alone, no wildcard, one `*` at the end only, or anything else. */
-export type PatternKind = 'any' | 'exact' | 'prefix' | 'glob';
+type PatternKind = 'any' | 'exact' | 'prefix' | 'glob';
 
 /** A pattern whose kind was found once, so that most comparisons need not look for wildcards. */
 export interface Pattern {
@@ -14,11 +14,10 @@ export interface Pattern {
   parts?: GlobParts | undefined | null;
 }
 
-/** What stands before the first wildcard, behind the last one, and the longest text between two. Each may be empty. */
-interface GlobLiterals {
-  readonly prefix: string;
-  readonly suffix: string;
-  readonly inner: string;
+/** A part of a pattern without wildcards, and where it stands in every text that matches. */
+export interface Literal {
+  readonly position: 'start' | 'inside' | 'end';
+  readonly text: string;
 }
 
 const star = 0x2a;
@@ -33,7 +32,10 @@ export function isPattern(text: string): boolean {
 export function patternProblem(text: string): string | undefined {
   // With it, what a wildcard stands for would depend on how the text is walked through.
   if (!text.isWellFormed()) return 'half a surrogate pair is not a character';
-  if (!isPattern(text)) return undefined;
+  return isPattern(text) ? wildcardProblem(text) : undefined;
+}
+
+function wildcardProblem(text: string): string | undefined {
   if (text.length > maxPatternLength) return `a pattern must have at most ${maxPatternLength} characters`;
   let wildcards = 0;
   for (let at = 0; at < text.length; at += 1) if (isWildcard(text.charCodeAt(at))) wildcards += 1;
@@ -42,18 +44,6 @@ export function patternProblem(text: string): string | undefined {
 
 function isWildcard(unit: number): boolean {
   return unit === star || unit === questionMark;
-}
-
-const [colon, lastPlain, capitalA, capitalZ] = [0x3a, 0x7a, 0x41, 0x5a];
-
-/** Whether a text holds, from there on, neither a wildcard nor capitals nor anything above `z`; nor a colon, unless it may. */
-export function isPlainName(text: string, from: number, mayHaveColon: boolean): boolean {
-  for (let at = from; at < text.length; at += 1) {
-    const unit = text.charCodeAt(at);
-    if (unit > lastPlain || isWildcard(unit) || (unit >= capitalA && unit <= capitalZ)) return false;
-    if (unit === colon && !mayHaveColon) return false;
-  }
-  return true;
 }
 
 /** Takes a pattern apart. The case is kept: fold first where case does not count. */
@@ -67,12 +57,17 @@ export function compilePattern(text: string): Pattern {
   return { kind: 'glob', text, parts: null };
 }
 
-/** The literals of a pattern with a wildcard. */
-export function globLiterals(glob: string): GlobLiterals {
-  const parts = glob.split(/[*?]/);
-  let inner = '';
-  for (const part of parts.slice(1, -1)) if (part.length > inner.length) inner = part;
-  return { prefix: parts[0] ?? '', suffix: parts.at(-1) ?? '', inner };
+/** The literals before the first wildcard and behind the last one, and the longest between two wildcards, as far as there are any. */
+export function literalsOf({ kind, text }: Pattern): readonly Literal[] {
+  if (kind !== 'glob') return text === '' ? [] : [{ position: 'start', text }];
+  const parts = text.split(/[*?]/);
+  const inner = parts.slice(1, -1).reduce((longest, part) => (part.length > longest.length ? part : longest), '');
+  const literals: readonly Literal[] = [
+    { position: 'start', text: parts[0] ?? '' },
+    { position: 'inside', text: inner },
+    { position: 'end', text: parts.at(-1) ?? '' },
+  ];
+  return literals.filter((literal) => literal.text !== '');
 }
 
 /** Whether a compiled pattern matches the whole text. What a glob costs is spent of `work`. */
@@ -100,7 +95,7 @@ function matchesPrefix(prefix: string, text: string, work: Work): boolean {
 }
 
 /** As `matchesPattern`, by the parts of the pattern where it has them and the text is short. */
-export function matchesGlob(glob: string, parts: GlobParts | undefined, text: string, work: Work): boolean {
+function matchesGlob(glob: string, parts: GlobParts | undefined, text: string, work: Work): boolean {
   return (parts && matchesParts(parts, text, work)) ?? globMatches(glob, text, work);
 }
 
@@ -108,21 +103,12 @@ export function matchesGlob(glob: string, parts: GlobParts | undefined, text: st
 const shortPrefix = 32;
 
 /** As the method of strings, for short texts. */
-export function startsWith(text: string, prefix: string): boolean {
+function startsWith(text: string, prefix: string): boolean {
   if (prefix.length > shortPrefix) return text.startsWith(prefix);
   if (prefix.length > text.length) return false;
   // From its end: prefixes of one policy differ there.
   for (let at = prefix.length - 1; at >= 0; at -= 1) {
     if (text.charCodeAt(at) !== prefix.charCodeAt(at)) return false;
-  }
-  return true;
-}
-
-/** Whether there is no capital in a text. */
-export function isFolded(text: string): boolean {
-  for (let at = 0; at < text.length; at += 1) {
-    const unit = text.charCodeAt(at);
-    if (unit <= capitalZ && unit >= capitalA) return false;
   }
   return true;
 }

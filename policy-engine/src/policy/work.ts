@@ -19,29 +19,28 @@ export class WorkExceededError extends Error {
 
 /** Counts what a decision costs, so that no policy can make one cost more than `maxWork`. */
 export class Work {
-  // Declared only: one is made for each decision, and fields that a class defines take longer to make than those of its constructor.
-  declare private readonly limit: number;
-  declare private left: number;
+  readonly #limit: number;
+  #left: number;
 
   constructor(limit: number = maxWork) {
-    this.limit = limit;
-    this.left = limit;
+    this.#limit = limit;
+    this.#left = limit;
   }
 
   /** What was spent so far. */
   get spent(): number {
-    return this.limit - this.left;
+    return this.#limit - this.#left;
   }
 
   /** What may still be spent. */
   get remaining(): number {
-    return this.left;
+    return this.#left;
   }
 
   /** Throws `WorkExceededError` once more than the limit is spent. */
   spend(units: number): void {
-    this.left -= units;
-    if (this.left < 0) throw new WorkExceededError('the policy takes more work than a decision may cost');
+    this.#left -= units;
+    if (this.#left < 0) throw new WorkExceededError('the policy takes more work than a decision may cost');
   }
 }
 

@@ -234,43 +234,24 @@ export const engineRows: readonly Row[] = [
     'the breadth of an assertion is 5 at most; it only spaces out a list',
   ),
   elsewhere(
-    'policy-engine/src/policy/glance.ts',
-    'longestText',
-    'policy-engine/policy/large-policy.test.ts',
-    'globs of one role are told apart, whether they are 12 or 13 and names have 128 characters, 256 or one more',
-  ),
-  elsewhere(
-    'policy-engine/src/policy/glance.ts',
-    'longestLook',
-    'policy-engine/policy/large-policy.test.ts',
-    'of prefixes of so many lengths the first one decides, in any case',
-  ),
-  elsewhere(
     'policy-engine/src/policy/glob-parts.ts',
     'longestText',
     'policy-engine/policy/large-policy.test.ts',
     'a pattern of 256 characters and one of 257 are compared alike',
   ),
-  same('policy-engine/src/policy/small-policy.ts', 'longestRow', (size) =>
+  same('policy-engine/src/policy/policy-index.ts', 'maxChain', (size) =>
+    onOneResource(
+      2 * size,
+      (index) => `r${index % 2}`,
+      (index) => `a${index}`,
+    ),
+  ),
+  same('policy-engine/src/policy/pattern-index.ts', 'maxScanned', (size) =>
     onOneResource(
       size,
-      (index) => `r${index % 2}`,
+      (index) => `*r${index}`,
       (index) => `a${index}`,
       '*g',
-    ),
-  ),
-  same('policy-engine/src/policy/index-assertions.ts', 'longestChain', (size) =>
-    onOneResource(
-      size,
-      (index) => `r${index}`,
-      (index) => `a${index}`,
-    ),
-  ),
-  same('policy-engine/src/policy/index-assertions.ts', 'longestChainOfRole', (size) =>
-    onOneResource(
-      size,
-      (index) => `r${index % 2}`,
-      (index) => `a${index}`,
     ),
   ),
   maximum('policy-engine/src/policy/work.ts', 'maxResourceLength', (size) => isAllowed({ resource: 'r'.repeat(size) })),
