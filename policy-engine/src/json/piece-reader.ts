@@ -1,9 +1,7 @@
-import { endOfObjects, parsePlainItems } from './plain-items.ts';
-import { JsonScanner, type Stop } from './scanner.ts';
+import { JsonScanner } from './scanner.ts';
 
 const comma = 0x2c;
 const colon = 0x3a;
-const openObject = 0x7b;
 const blanks: readonly number[] = [0x20, 0x0a, 0x0d, 0x09];
 
 /** A container that did not end in the piece in which it began. */
@@ -30,7 +28,7 @@ export interface PieceOptions {
 
 /**
  * Reads a long text piece by piece: a piece is a run of whole items or members of one container, and `JSON.parse` reads it. Only what
- * ends in another piece than it began in is put together here. The scanner checks each piece before, unless its length says it all.
+ * ends in another piece than it began in is put together here. The scanner checks each piece before.
  */
 export class PieceReader {
   readonly #bytes: Uint8Array;
@@ -41,6 +39,7 @@ export class PieceReader {
   #string: string | undefined = '';
   #rest = 0;
   #value: unknown;
+
   constructor(bytes: Uint8Array, options: PieceOptions) {
     this.#bytes = bytes;
     this.#options = options;
@@ -54,8 +53,8 @@ export class PieceReader {
 
   /** Reads one more piece. Answers whether that was all. */
   readOn(): boolean {
-    if (this.#takePlainItems()) return false;
-    switch (this.#scanOn()) {
+    const { pieceLength } = this.#options;
+    switch (this.#scanner.scanTo(this.#scanner.at + pieceLength, this.#open.length, pieceLength)) {
       case 'end':
         // Undefined when the whole was one piece.
         this.#value ??= JSON.parse(this.#scanner.decode(0, this.#bytes.length));
@@ -74,27 +73,6 @@ export class PieceReader {
         this.#endString();
         return false;
     }
-  }
-
-  #scanOn(): Stop {
-    const { pieceLength } = this.#options;
-    return this.#scanner.scanTo(this.#scanner.at + pieceLength, this.#open.length, pieceLength);
-  }
-
-  /** Takes a run of objects in a list without the scanner. Answers whether there was one that shows by itself that it is as it must be. */
-  #takePlainItems(): boolean {
-    const { at, levelsLeft, isBehindItem } = this.#scanner;
-    const container = this.#open.at(-1);
-    if (!isBehindItem || this.#bytes[at] !== comma || this.#bytes[at + 1] !== openObject) return false;
-    if (container === undefined || !Array.isArray(container.value)) return false;
-    const end = endOfObjects(this.#bytes, at + 1, this.#options.pieceLength);
-    if (end === undefined) return false;
-    const items = parsePlainItems(this.#bytes.subarray(at + 1, end), levelsLeft + 1);
-    if (items === undefined) return false;
-    for (const item of items) container.value.push(item);
-    container.from = end + 1;
-    this.#scanner.skipItems(items.length, end);
-    return true;
   }
 
   /** Takes the items and members before the current one, of every container that is open. */

@@ -69,7 +69,7 @@ class Level {
 }
 
 /** Where the scanner has stopped. */
-export type Stop =
+type Stop =
   /** Before a value. */
   | 'value'
   /** Inside a long string. */
@@ -128,16 +128,6 @@ export class JsonScanner {
     return this.#depth;
   }
 
-  /** How many more may be opened. */
-  get levelsLeft(): number {
-    return deepest - this.#depth;
-  }
-
-  /** Whether an item of a list, or the value of a member, ends here. */
-  get isBehindItem(): boolean {
-    return this.#isBehindValue && this.#depth > 0;
-  }
-
   /** The open container of a level; the outermost is 0. */
   level(index: number): Pick<Level, 'isObject' | 'begin' | 'mark'> {
     return this.#levels[index] as Level;
@@ -186,15 +176,6 @@ export class JsonScanner {
     const bytes = natively(this.#bytes);
     const end = bytes.indexOf(quote, this.#at);
     if (end >= 0 && !bytes.subarray(this.#at, end).includes(backslash)) this.#at = end;
-  }
-
-  /** Goes on behind so many more items of the innermost list, whose last ends at `end`: somebody else has checked them. */
-  skipItems(count: number, end: number): void {
-    const level = this.#levels[this.#depth - 1] as Level;
-    // The first of them may be the current one.
-    level.count += this.#isBehindValue ? count : count - 1;
-    this.#isBehindValue = true;
-    this.#at = end;
   }
 
   #readOnInString(longest: number): Stop {
