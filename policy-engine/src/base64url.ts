@@ -50,12 +50,11 @@ export function decodeBase64url(text: string): Uint8Array<ArrayBuffer> | undefin
 /** Characters between two yields, in fours: some tenths of a millisecond. */
 const sliceLength = 65_536;
 
-/** `decodeBase64url` in slices, for long texts in UTF-8. The bytes may take the place of the text: memory that was never used costs more than to read it. */
-export function* decodeBase64urlInSteps(text: Uint8Array, inPlace = false): Steps<Uint8Array | undefined> {
+/** `decodeBase64url` in slices, for long texts in UTF-8. */
+export function* decodeBase64urlInSteps(text: Uint8Array): Steps<Uint8Array | undefined> {
   const length = lengthFor(text.length);
   if (length === undefined) return undefined;
-  // Each slice is read before it is written, and never written beyond itself.
-  const bytes = inPlace ? text.subarray(0, length) : new Uint8Array(length);
+  const bytes = new Uint8Array(length);
   for (let from = 0; from < text.length; from += sliceLength) {
     const start = (from / 4) * 3;
     const slice = bytes.subarray(start, start + (sliceLength / 4) * 3);

@@ -4,10 +4,9 @@ import { parseInSteps, parseStrictJson } from '../json/strict-json.ts';
 import type { CryptoKey, KeySource } from '../keys/index.ts';
 import type { DomainName } from '../names/index.ts';
 import { type Pause, runWithPauses, type Steps } from '../steps/steps.ts';
-import type { WirePolicy } from '../wire/index.ts';
 import { type BundleCrypto, webBundleCrypto } from './bundle-crypto.ts';
 import { canonicalFormOf, canonicalPolicies } from './canonical-policies.ts';
-import { type BundleOrigin, type BundlePayload, decodePayload } from './decode-payload.ts';
+import { type BundlePayload, decodePayload } from './decode-payload.ts';
 import { readLaterConditions } from './later-conditions.ts';
 import { algorithmsOf, type Verify, verifySignature, wrongSignature } from './signature.ts';
 import { type BundleFloor, refuseSuccessor } from './succession.ts';
@@ -23,15 +22,11 @@ export interface VerifiedBundle extends BundlePayload {
   readonly content?: string;
 }
 
-/** What is only compared where a bundle may be another one under the same version; made in slices as the rest. */
-export interface LaterFacts {
-  /** For a large bundle that takes as long as reading it. */
-  digest(): Promise<string>;
-  content(): Promise<string | undefined>;
-}
-
 /** A bundle that was found good, but for what may follow what. */
-export interface OpenedBundle extends Omit<VerifiedBundle, 'digest' | 'content'>, LaterFacts {}
+export interface OpenedBundle extends Omit<VerifiedBundle, 'digest'> {
+  /** Makes the digest, in slices: for a large bundle that takes longer than reading it, and few bundles are compared. */
+  digest(): Promise<string>;
+}
 
 /** What a bundle is verified against. */
 export interface VerifyBundleOptions {
@@ -60,8 +55,6 @@ const jwsPieceLength = 4096;
 type OpenBundleOptions = Omit<VerifyBundleOptions, 'floor'> & {
   /** Default: WebCrypto. */
   bundleCrypto?: BundleCrypto;
-  /** Whether the bytes are the caller's no more: then the payload takes their place, in half of the memory. Default false. */
-  ownsBytes?: boolean;
 };
 
 /** The largest bundle there may be, in bytes: none larger is made, fetched or looked at. */
@@ -84,41 +77,16 @@ export const maxBundleLifeMs = 7_776_000_000;
  * Throws `PolicyEngineError` with a code that begins with `bundle-`, or `keys-unavailable` when the keys could not be had.
  */
 export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBundleOptions): Promise<VerifiedBundle> {
-  const { data, content: contentOf, ...facts } = await readBundle(bytes, options);
-  const { pause = noPause } = options;
-  const content = await contentOf();
-  const digest = await digestOf(data, webBundleCrypto, pause);
-  const verified = {
-    ...data,
-    ...facts,
-    policies: asMeant(data.policies, data.origin),
-    digest,
-    ...(content !== undefined && { content }),
-  };
+  const { digest: makeDigest, ...opened } = await openBundle(bytes, options);
+  const verified = { ...opened, digest: await makeDigest() };
   const refusal = refuseSuccessor(verified, options.floor);
   if (refusal !== undefined) throw refusal;
   return verified;
 }
 
-/** `verifyBundle` without a floor; assertions and what is compared are made when they are asked for. */
+/** `verifyBundle` without a floor. */
 export async function openBundle(bytes: Uint8Array | string, options: OpenBundleOptions): Promise<OpenedBundle> {
-  const { data, ...facts } = await readBundle(bytes, options);
-  const { pause = noPause, bundleCrypto = webBundleCrypto } = options;
-  return {
-    ...data,
-    ...facts,
-    policies: asMeant(data.policies, data.origin),
-    digest: lazyDigest(data, bundleCrypto, pause),
-  };
-}
-
-/** What is signed, and by whom; everything about it but its succession is checked. */
-interface ReadBundle extends Pick<OpenedBundle, 'domain' | 'kid' | 'content'> {
-  readonly data: BundlePayload;
-}
-
-async function readBundle(bytes: Uint8Array | string, options: OpenBundleOptions): Promise<ReadBundle> {
-  const { pause = noPause, athenzBundles = false, bundleCrypto = webBundleCrypto, ownsBytes = false } = options;
+  const { domain, pause = noPause, athenzBundles = false, bundleCrypto = webBundleCrypto } = options;
   const run = <T>(steps: Steps<T>) => runWithPauses(steps, pause);
   const jws = readJws(await run(parseJson(bytesOf(bytes), { bytesOf: 'payload', pieceLength: jwsPieceLength })));
   const { kid, alg } = readHeader(jws, athenzBundles);
@@ -126,61 +94,39 @@ async function readBundle(bytes: Uint8Array | string, options: OpenBundleOptions
   const parts = [encoder.encode(`${jws.protected}.`), jws.payload];
   const verify: Verify = async (signature) => run(bundleCrypto.verify(parts, signature, key));
   const encoding = await verifySignature({ alg, encoded: jws.signature, key, verify }, athenzBundles);
-  const payload = await run(decodeBase64urlInSteps(jws.payload, ownsBytes));
+  const payload = await run(decodeBase64urlInSteps(jws.payload));
   if (payload === undefined) throw malformed('`payload` is not base64url');
-  const content: Uint8Array[] = [];
+  const texts: Uint8Array[] = [];
   const onMember = (name: string | undefined, begin: number, end: number) => {
-    if (name === 'policyData') content.push(payload.subarray(begin, end));
+    if (name === 'policyData') texts.push(payload.subarray(begin, end));
   };
   const data = await run(decodePayload(await run(parseJson(payload, { onMember })), athenzBundles));
   if (data.origin === undefined && encoding !== 'p1363') throw wrongSignature();
   checkClaims(data, options);
-  const { domain } = options;
-  const contentOf = lazyContent(content[0], bundleCrypto, pause);
-  // The payload is needed no longer once its content is hashed.
-  await contentOf();
-  return { data, domain, kid, content: contentOf };
-}
-
-function asMeant(policies: readonly WirePolicy[], origin: BundleOrigin): readonly WirePolicy[] {
-  return origin === undefined ? policies.map(readLaterConditions) : policies;
+  return {
+    ...data,
+    domain,
+    kid,
+    policies: data.origin === undefined ? data.policies.map(readLaterConditions) : data.policies,
+    ...(texts.length > 0 && { content: await hashOf(texts, bundleCrypto, pause) }),
+    digest: digestMaker(data, bundleCrypto, pause),
+  };
 }
 
 async function hashOf(parts: readonly Uint8Array[], bundleCrypto: BundleCrypto, pause: Pause): Promise<string> {
   return encodeBase64url(await runWithPauses(bundleCrypto.digest(parts), pause));
 }
 
-/** In a function of its own, as the next one: it may be kept for long, and must not keep more of the bundle than it needs. */
-function lazyContent(
-  text: Uint8Array | undefined,
+/** In a function of its own, so that it keeps nothing of the bundle but its policies. */
+function digestMaker(
+  { domain, policies, origin }: BundlePayload,
   bundleCrypto: BundleCrypto,
   pause: Pause,
-): () => Promise<string | undefined> {
-  let left = text;
-  let made: Promise<string> | undefined;
+): () => Promise<string> {
   return async () => {
-    if (left !== undefined) made = hashOf([left], bundleCrypto, pause);
-    left = undefined;
-    return made;
+    const text = await runWithPauses(canonicalPolicies(domain, policies, origin), pause);
+    return `${canonicalFormOf(origin)}:${await hashOf(text, bundleCrypto, pause)}`;
   };
-}
-
-function lazyDigest(data: BundlePayload, bundleCrypto: BundleCrypto, pause: Pause): () => Promise<string> {
-  return () => digestOf(data, bundleCrypto, pause);
-}
-
-/** What the digest is made of. */
-interface DigestedPolicies extends Pick<BundlePayload, 'domain' | 'policies'> {
-  readonly origin?: BundleOrigin;
-}
-
-async function digestOf(
-  { domain, policies, origin }: DigestedPolicies,
-  bundleCrypto: BundleCrypto,
-  pause: Pause,
-): Promise<string> {
-  const text = await runWithPauses(canonicalPolicies(domain, policies, origin), pause);
-  return `${canonicalFormOf(origin)}:${await hashOf(text, bundleCrypto, pause)}`;
 }
 
 interface Jws {

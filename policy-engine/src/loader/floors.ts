@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { type KnownFloor, raiseFloor } from '../bundle/succession.ts';
-import type { LaterFacts } from '../bundle/verify.ts';
 import { decodeFloors, maxFloorsBytes } from './decode-floors.ts';
 import { readRegularFile } from './read-file.ts';
 
@@ -8,8 +7,8 @@ import { readRegularFile } from './read-file.ts';
 export class Floors {
   readonly #path: string;
   readonly #accepted = new Map<string, KnownFloor>();
-  /** Makes what is compared of the newest bundle, where this engine has it and nobody asked for its digest yet. */
-  readonly #later = new Map<string, LaterFacts>();
+  /** Makes the digest of the newest bundle, where this engine loaded it and the digest was not made yet. */
+  readonly #makeDigest = new Map<string, () => Promise<string>>();
   #identity: string | undefined;
 
   constructor(policyDir: string) {
@@ -28,37 +27,27 @@ export class Floors {
     return this.#accepted.get(domain);
   }
 
-  /** The floor with its content, where that is known. */
-  async withContent(domain: string): Promise<KnownFloor | undefined> {
-    const floor = this.#accepted.get(domain);
-    if (floor === undefined || floor.content !== undefined) return floor;
-    const content = await this.#later.get(domain)?.content();
-    const known = { ...floor, ...(content !== undefined && { content }) };
-    this.#accepted.set(domain, known);
-    return known;
-  }
-
-  /** The floor with its digest and its content, for a comparison. */
+  /** The floor with its digest, for a comparison. */
   async withDigest(domain: string): Promise<KnownFloor | undefined> {
-    const floor = await this.withContent(domain);
-    const digest = await this.#later.get(domain)?.digest();
+    const floor = this.#accepted.get(domain);
+    const digest = await this.#makeDigest.get(domain)?.();
     if (floor === undefined || digest === undefined) return floor;
     const known = { ...floor, digest };
     this.#accepted.set(domain, known);
-    this.#later.delete(domain);
+    this.#makeDigest.delete(domain);
     return known;
   }
 
-  /** `later` makes the digest and the content of a bundle that comes without a digest. */
-  accept(domain: string, floor: KnownFloor, later?: LaterFacts): void {
+  /** `makeDigest` is for a bundle that comes without a digest. */
+  accept(domain: string, floor: KnownFloor, makeDigest?: () => Promise<string>): void {
     const known = this.#accepted.get(domain);
     const { epoch, version, issued } = floor;
     // INVARIANT: what was loaded is compared by its own policies, whatever a file says of them.
-    const isLoaded = this.#later.has(domain) && known?.epoch === epoch && known.version === version;
+    const isLoaded = this.#makeDigest.has(domain) && known?.epoch === epoch && known.version === version;
     const raised = raiseFloor(known, isLoaded ? { epoch, version, ...(issued !== undefined && { issued }) } : floor);
     this.#accepted.set(domain, raised);
     // A renewal has the same policies: what it was made from is kept no longer.
-    if (later !== undefined) this.#later.set(domain, later);
-    else if (!isLoaded && raised !== known) this.#later.delete(domain);
+    if (makeDigest !== undefined) this.#makeDigest.set(domain, makeDigest);
+    else if (!isLoaded && raised !== known) this.#makeDigest.delete(domain);
   }
 }

@@ -1,7 +1,7 @@
 import type { BundleVersion } from '../bundle/index.ts';
 import { nodeBundleCrypto } from '../bundle/node-bundle-crypto.ts';
 import { isDigestOf, type KnownFloor, refuseSuccessor, type Successor } from '../bundle/succession.ts';
-import { type LaterFacts, type OpenedBundle, openBundle } from '../bundle/verify.ts';
+import { type OpenedBundle, openBundle } from '../bundle/verify.ts';
 import type { LoadedDomain } from '../engine/policy-set.ts';
 import type { KeySource } from '../keys/index.ts';
 import type { DomainName } from '../names/index.ts';
@@ -15,8 +15,8 @@ export interface LoadedBundle extends LoadedDomain {
   readonly version: BundleVersion;
   /** What is remembered of it when it is gone. */
   readonly floor: Successor;
-  /** Makes what the floor does not have. */
-  readonly later?: LaterFacts;
+  /** Makes the digest that the floor does not have. */
+  readonly makeDigest?: () => Promise<string>;
   readonly kid: string;
   readonly issued: number;
   readonly origin?: 'athenz';
@@ -27,7 +27,7 @@ interface LoadBundleOptions {
   readonly domain: DomainName;
   readonly keys: KeySource;
   readonly now: number;
-  readonly floors: Pick<Floors, 'of' | 'withContent' | 'withDigest'>;
+  readonly floors: Pick<Floors, 'of' | 'withDigest'>;
   /** Whether the digest is made at once, for floors that are compared or written elsewhere. */
   readonly needsDigest: boolean;
   readonly athenzBundles: boolean;
@@ -35,7 +35,7 @@ interface LoadBundleOptions {
 
 /**
  * Verifies a bundle and builds its index, in slices of some milliseconds, so that a large one does not stall the service.
- * Throws `PolicyEngineError` as `verifyBundle` and `compileDomain` do. A bundle past its expiry is taken. The bytes are overwritten.
+ * Throws `PolicyEngineError` as `verifyBundle` and `compileDomain` do. A bundle past its expiry is taken.
  */
 export async function loadBundle(bytes: Uint8Array, options: LoadBundleOptions): Promise<LoadedBundle> {
   const pause = pauseBetweenSlices();
@@ -48,9 +48,8 @@ export async function loadBundle(bytes: Uint8Array, options: LoadBundleOptions):
     athenzBundles,
     pause,
     bundleCrypto: nodeBundleCrypto,
-    ownsBytes: true,
   });
-  const { epoch, version, kid, origin, issued, expires, digest, content } = bundle;
+  const { epoch, version, kid, origin, issued, expires } = bundle;
   const floor = await compareWithFloor(bundle, options);
   const active = bundle.policies.filter((policy) => policy.active !== false);
   const policy = await runWithPauses(compileInSteps(domain, active, { revision: { epoch, version } }), pause);
@@ -58,7 +57,7 @@ export async function loadBundle(bytes: Uint8Array, options: LoadBundleOptions):
     policy,
     version: { epoch, version },
     floor,
-    ...(floor.digest === undefined && { later: { digest, content } }),
+    ...(floor.digest === undefined && { makeDigest: bundle.digest }),
     kid,
     issued,
     expires,
@@ -73,22 +72,19 @@ export async function loadBundle(bytes: Uint8Array, options: LoadBundleOptions):
  */
 async function compareWithFloor(bundle: OpenedBundle, options: LoadBundleOptions): Promise<Successor> {
   const { domain, floors, needsDigest } = options;
-  const { epoch, version, issued, origin } = bundle;
-  const facts = { epoch, version, issued };
+  const { epoch, version, issued, origin, content } = bundle;
+  const facts = { epoch, version, issued, ...(content !== undefined && { content }) };
   const mayWait = !needsDigest && origin === undefined;
   let floor = floors.of(domain);
   const isOfFloor = floor?.epoch === epoch && floor.version === version;
   if (!isOfFloor && mayWait) return unlessRefused(facts, floor);
-  const content = await bundle.content();
-  if (isOfFloor) floor = await floors.withContent(domain);
   const isSame = isOfFloor && content !== undefined && floor?.content === content;
   let digest = isSame ? floor?.digest : undefined;
   if (!isSame || (digest === undefined ? !mayWait : !isDigestOf(digest, origin))) {
     digest = await bundle.digest();
     if (isOfFloor) floor = await floors.withDigest(domain);
   }
-  const known = { ...facts, ...(content !== undefined && { content }), ...(digest !== undefined && { digest }) };
-  return unlessRefused(known, floor);
+  return unlessRefused({ ...facts, ...(digest !== undefined && { digest }) }, floor);
 }
 
 function unlessRefused(next: Successor, floor: KnownFloor | undefined): Successor {

@@ -272,7 +272,7 @@ export class PolicyDirectory {
       const refusal = refuseSuccessor(bundle.floor, this.#commonFloors.of(domain));
       if (refusal !== undefined && !lags.has(refusal.code)) throw refusal;
       if (isWorse(bundle, next.get(domain), now)) throw expired();
-      this.#floors.accept(domain, bundle.floor, bundle.later);
+      this.#floors.accept(domain, bundle.floor, bundle.makeDigest);
       next.set(domain, bundle);
       state.error = undefined;
       return true;

@@ -10,19 +10,13 @@ import { internals } from '../../limits/row.ts';
 
 /* The digest of a bundle is made when it is compared. What is refused is the same as if it had been made at once. */
 
-interface LaterFacts {
-  digest(): Promise<string>;
-  content(): Promise<string | undefined>;
-}
-
 const { Floors } = await internals<{
   Floors: new (
     folder: string,
   ) => {
     of(domain: string): KnownFloor | undefined;
-    accept(domain: string, floor: KnownFloor, later?: LaterFacts): void;
+    accept(domain: string, floor: KnownFloor, makeDigest?: () => Promise<string>): void;
     refresh(): Promise<void>;
-    withContent(domain: string): Promise<KnownFloor | undefined>;
     withDigest(domain: string): Promise<KnownFloor | undefined>;
   };
 }>('policy-engine/src/loader/floors.ts');
@@ -168,31 +162,27 @@ test('a bundle that was removed does not come back with other policies under its
 test('the digest of a floor is made once, when it is asked for, and not for a bundle that is gone', async (t) => {
   const floors = new Floors(temporaryFolder(t));
   let made = 0;
-  const later = { digest: async () => `policies-1:${++made}`, content: async () => 'made' };
+  const makeDigest = async () => `policies-1:${++made}`;
   t.is(await floors.withDigest(domain), undefined);
-  t.is(await floors.withContent(domain), undefined);
-  floors.accept(domain, { epoch: 1, version: 1, content: 'a' }, later);
-  floors.accept(domain, { epoch: 1, version: 2, content: 'b' }, later);
+  floors.accept(domain, { epoch: 1, version: 1, content: 'a' }, makeDigest);
+  floors.accept(domain, { epoch: 1, version: 2, content: 'b' }, makeDigest);
   t.is(made, 0);
   t.deepEqual(await floors.withDigest(domain), { epoch: 1, version: 2, content: 'b', digest: 'policies-1:1' });
   t.is((await floors.withDigest(domain))?.digest, 'policies-1:1');
-  floors.accept(domain, { epoch: 1, version: 3 }, later);
+  floors.accept(domain, { epoch: 1, version: 3 }, makeDigest);
   floors.accept(domain, { epoch: 1, version: 3, issued: 7, digest: 'policies-1:x', content: 'c' });
   t.deepEqual(floors.of(domain), { epoch: 1, version: 3, issued: 7 });
-  t.deepEqual(await floors.withContent(domain), { epoch: 1, version: 3, issued: 7, content: 'made' });
   floors.accept(domain, { epoch: 1, version: 4, digest: 'policies-1:y' });
   t.deepEqual(await floors.withDigest(domain), { epoch: 1, version: 4, digest: 'policies-1:y' });
   t.is(made, 1);
-  floors.accept(domain, { epoch: 1, version: 5 }, later);
-  t.deepEqual(await floors.withDigest(domain), { epoch: 1, version: 5, content: 'made', digest: 'policies-1:2' });
+  floors.accept(domain, { epoch: 1, version: 5, content: 'd' }, makeDigest);
+  t.deepEqual(await floors.withDigest(domain), { epoch: 1, version: 5, content: 'd', digest: 'policies-1:2' });
 });
 
 test('of a renewal only the newest bundle is kept', async (t) => {
   const floors = new Floors(temporaryFolder(t));
-  const later = (name: string) => ({ digest: async () => `policies-1:${name}`, content: async () => 'a' });
-  floors.accept(domain, { epoch: 1, version: 1 }, later('first'));
-  await floors.withContent(domain);
-  floors.accept(domain, { epoch: 1, version: 1, issued: 7, content: 'a' }, later('renewal'));
+  floors.accept(domain, { epoch: 1, version: 1, content: 'a' }, async () => 'policies-1:first');
+  floors.accept(domain, { epoch: 1, version: 1, issued: 7, content: 'a' }, async () => 'policies-1:renewal');
   t.deepEqual(await floors.withDigest(domain), {
     epoch: 1,
     version: 1,
