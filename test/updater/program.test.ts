@@ -8,6 +8,7 @@ import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { runProgram } from '@signet/updater/program';
 import test, { type ExecutionContext } from 'ava';
 import { parse, stringify } from 'yaml';
 import { until } from '#support/until';
@@ -35,8 +36,21 @@ function start(t: ExecutionContext, args: readonly string[], variables: Readonly
   return { child, errors, exited };
 }
 
-async function finished(t: ExecutionContext, ...args: readonly string[]) {
-  return ended(start(t, args));
+/** Runs a command to its end as the program does, but in this process. */
+async function finished(...args: readonly string[]) {
+  let [stdout, stderr] = ['', ''];
+  const status: number = await runProgram(args, {
+    print: (line) => {
+      stdout += `${line}\n`;
+    },
+    complain: (line) => {
+      stderr += `signet-updater: ${line}\n`;
+    },
+    signal: new AbortController().signal,
+    onWakeUp: () => undefined,
+    onReload: () => undefined,
+  });
+  return { status, stdout, stderr };
 }
 
 async function ended({ child, errors, exited }: ReturnType<typeof start>) {
@@ -124,19 +138,19 @@ test('a second updater on the same directory ends with 6 and disturbs nothing', 
   await world.publish();
   const { child, exited } = start(t, ['run', '--config', world.configFile, '--json']);
   await once(createInterface({ input: child.stdout }), 'line');
-  const second = await finished(t, 'once', '--config', world.configFile);
+  const second = await ended(start(t, ['once', '--config', world.configFile]));
   t.is(second.status, 6);
   t.is(
     second.stderr.trim(),
     `signet-updater: policy directory \`${world.policyDir}\` is in use by another updater: stop it, or give this one a \`policyDir\` of its own`,
   );
   for (const command of ['status', 'check']) {
-    const { status, stderr } = await finished(t, command, '--config', world.configFile);
+    const { status, stderr } = await ended(start(t, [command, '--config', world.configFile]));
     t.deepEqual([status, stderr], [0, ''], `${command} only reads`);
   }
   child.kill('SIGTERM');
   t.is(await exited, 0);
-  t.is((await finished(t, 'once', '--config', world.configFile)).status, 0);
+  t.is((await ended(start(t, ['once', '--config', world.configFile]))).status, 0);
 });
 
 test('a killed updater does not keep the next one out', async (t) => {
@@ -146,7 +160,7 @@ test('a killed updater does not keep the next one out', async (t) => {
   await once(createInterface({ input: child.stdout }), 'line');
   child.kill('SIGKILL');
   await exited;
-  t.is((await finished(t, 'once', '--config', world.configFile)).status, 0);
+  t.is((await ended(start(t, ['once', '--config', world.configFile]))).status, 0);
 });
 
 interface Ending {
@@ -238,7 +252,7 @@ for (const { note, prepare, status, says } of endings) {
   test(`once ends with ${status}: ${note}`, async (t) => {
     const world = await presentWorld(t);
     await prepare(world);
-    const { status: actual, stdout, stderr } = await finished(t, 'once', '--config', world.configFile);
+    const { status: actual, stdout, stderr } = await finished('once', '--config', world.configFile);
     t.is(actual, status);
     t.regex((stdout + stderr).trim(), says);
   });
@@ -248,7 +262,7 @@ test('status and check tell fresh, stale, missing, expired and bad apart, withou
   const world = await presentWorld(t, ['catalog', 'media']);
   const now = world.clock.now();
   const ask = async (command: string) => {
-    const { status, stdout } = await finished(t, command, '--config', world.configFile, '--json');
+    const { status, stdout } = await finished(command, '--config', world.configFile, '--json');
     const { domains, exitStatus } = JSON.parse(stdout) as { domains: { state: string }[]; exitStatus: number };
     t.is(exitStatus, status);
     return [status, ...domains.map(({ state }) => state)];
@@ -278,7 +292,7 @@ test('status names keys of the server that are left out', async (t) => {
   world.published.push({ kty: 'OKP', kid: 'odd', alg: 'EdDSA', use: 'sig' } as never);
   await world.publish();
   await world.runOnce();
-  const ask = (...options: string[]) => finished(t, 'status', '--config', world.configFile, ...options);
+  const ask = (...options: string[]) => finished('status', '--config', world.configFile, ...options);
   const { status, stdout } = await ask();
   t.is(status, 0);
   t.regex(
@@ -340,11 +354,11 @@ for (const command of ['status', 'check']) {
     const bundle = join(world.policyDir, 'catalog.pol');
     rmSync(bundle);
     symlinkSync('/etc/passwd', bundle);
-    const odd = await finished(t, command, '--config', world.configFile);
+    const odd = await finished(command, '--config', world.configFile);
     t.is(odd.status, 5);
     t.regex(odd.stdout, /catalog: bad .*holds `catalog.pol`, which is not a plain file/);
     chmodSync(world.policyDir, 0o757);
-    t.deepEqual(await finished(t, command, '--config', world.configFile), {
+    t.deepEqual(await finished(command, '--config', world.configFile), {
       status: 2,
       stdout: '',
       stderr: `signet-updater: policy directory \`${world.policyDir}\` can be written by everyone\n`,
@@ -354,18 +368,18 @@ for (const command of ['status', 'check']) {
 
 for (const args of [[], ['nonsense'], ['once', '--nonsense'], ['once', '--config', '/nowhere/x.yaml']]) {
   test(`the command line ${JSON.stringify(args)} ends with 2`, async (t) => {
-    t.is((await finished(t, ...args)).status, 2);
+    t.is((await ended(start(t, args))).status, 2);
   });
 }
 
 test('--version says which one it is', async (t) => {
-  const { status, stdout } = await finished(t, '--version');
+  const { status, stdout } = await ended(start(t, ['--version']));
   t.is(status, 0);
   t.regex(stdout, /^\d+\.\d+\.\d+\n$/);
 });
 
 test('--help ends with 0 and lists the exit statuses', async (t) => {
-  const { status, stdout } = await finished(t, '--help');
+  const { status, stdout } = await ended(start(t, ['--help']));
   t.is(status, 0);
   t.regex(stdout, /Exit status: 0 everything fresh/);
 });

@@ -13,6 +13,7 @@ import test, { type ExecutionContext } from 'ava';
 import { makeCertificate } from '#support/certificate-maker';
 import { signetScript } from '#support/dev-world';
 import { runProgram } from '#support/run-program';
+import { runSignet } from '#support/run-signet';
 import { temporaryFolder } from '#support/temp';
 
 const made = mkdtempSync(join(tmpdir(), 'signet-check-'));
@@ -218,7 +219,8 @@ test('nothing is changed and nothing is made', async (t) => {
 
 test('the commands: findings with status 1 when one failed, values in force, and a start that names option and file', async (t) => {
   const config = copyOfWorld(t);
-  const signet = (...args: string[]) => runProgram(process.execPath, [signetScript, '--config', config.file, ...args]);
+  const signet = (...args: string[]) => runSignet('--config', config.file, ...args);
+  const serve = () => runProgram(process.execPath, [signetScript, '--config', config.file, 'serve']);
   const [shown, fine] = await Promise.all([signet('config', 'show', '--json'), signet('config', 'check')]);
   t.like(fine, { status: 0, stderr: '' });
   t.regex(fine.stdout, /^ok {7}files: all that the configuration names can be used\n/);
@@ -229,7 +231,7 @@ test('the commands: findings with status 1 when one failed, values in force, and
     from: 'file',
   });
   rmSync(config.tls.key);
-  const [failed, served] = await Promise.all([signet('config', 'check', '--json'), signet('serve')]);
+  const [failed, served] = await Promise.all([signet('config', 'check', '--json'), serve()]);
   t.like(failed, { status: 1, stderr: '' });
   const problem = `\`${config.tls.key}\` cannot be read: it does not exist`;
   t.like(JSON.parse(failed.stdout), {

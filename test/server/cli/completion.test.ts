@@ -2,13 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { signetScript } from '#support/dev-world';
-import { runProgram } from '#support/run-program';
+import { runSignet } from '#support/run-signet';
 import { temporaryFolder } from '#support/temp';
 
 /* What a shell completes, as the shell itself does it: in bash always, in the others where they are installed. */
 
-const print = (shell: string) => runProgram(process.execPath, [signetScript, 'completion', shell]);
+const print = (shell: string) => runSignet('completion', shell);
 const [bash, zsh, fish] = [(await print('bash')).stdout, (await print('zsh')).stdout, (await print('fish')).stdout];
 
 /** A folder with what names are found in. */

@@ -12,7 +12,8 @@ import { FakeClock } from '#support/clock';
 import { instanceDomains, instanceWorld } from '#support/instance-world';
 import { hasSshKeygen, makeSshKey, sshKeygen } from '#support/openssh';
 import { createPki } from '#support/pki';
-import { type Finished, runProgram } from '#support/run-program';
+import { runProgram } from '#support/run-program';
+import { runSignet } from '#support/run-signet';
 import { wholeFile } from '#support/start-server';
 import { temporaryFolder } from '#support/temp';
 
@@ -64,7 +65,8 @@ const world = await instanceWorld(file, {
 });
 test.after.always(() => file.end());
 
-const signet = (...args: readonly string[]) =>
+/** A program of its own, where what a hook writes is looked at. */
+const signetProgram = (...args: readonly string[]) =>
   runProgram(process.execPath, ['--conditions=@signet/source', main, ...args]);
 const server = ['--url', world.baseUrl, '--ca', join(world.folder, 'bundle.pem')];
 
@@ -75,17 +77,18 @@ async function instance(t: ExecutionContext, id: string) {
   const token = join(folder, 'token');
   writeFileSync(token, await world.token(id));
   const own = ['--name', 'media.player', '--instance-id', id, '--dir', at(), '--trust-domain', 'signet.test'];
-  const step = (command: string, ...more: readonly string[]): Promise<Finished> =>
-    signet('identity', command, ...server, ...own, ...more, '--json');
-  return { folder, at, token, step };
+  const words = ['identity', 'once', ...server, ...own, '--json'];
+  const once = (...more: readonly string[]) => runSignet(...words, ...more);
+  return { folder, at, token, words, once };
 }
 
 test('host name and address are asked for, and the hook runs after each new certificate', async (t) => {
-  const { folder, at, token, step } = await instance(t, 'o-1');
+  const { folder, at, token, words } = await instance(t, 'o-1');
+  const once = (...more: readonly string[]) => signetProgram(...words, ...more);
   const log = join(folder, 'hook.log');
   const more = ['--attestation', token, '--host-name', 'node-1.example.com'];
   const hook = ['--on-renew', `openssl x509 -in "$SIGNET_CERTIFICATE" -noout -ext subjectAltName >> '${log}'`];
-  const first = await step('once', ...more, ...hook);
+  const first = await once(...more, ...hook);
   t.deepEqual([first.status, first.stderr], [0, '']);
   t.regex(
     readFileSync(log, 'utf8'),
@@ -93,25 +96,25 @@ test('host name and address are asked for, and the hook runs after each new cert
   );
   t.false(existsSync(at('ssh-host-cert.pub')));
 
-  t.like(JSON.parse((await step('once', ...more, ...hook)).stdout), { outcome: 'current' });
+  t.like(JSON.parse((await once(...more, ...hook)).stdout), { outcome: 'current' });
   t.is(readFileSync(log, 'utf8').match(/DNS:node-1/g)?.length, 1, 'nothing new, no hook');
 
-  const failed = await step('once', '--force', ...more, '--on-renew', 'echo shown; exit 3');
+  const failed = await once('--force', ...more, '--on-renew', 'echo shown; exit 3');
   t.deepEqual([failed.status, failed.stderr], [1, 'shown\n']);
   t.like(JSON.parse(failed.stdout), { outcome: 'refreshed', problem: 'the command of --on-renew ended with status 3' });
 });
 
 test('a command may attest the instance; what it says when it fails is not mistaken for that', async (t) => {
-  const { token, step } = await instance(t, 'o-2');
+  const { token, once } = await instance(t, 'o-2');
   for (const [command, error] of [
     ['exit 4', 'the command that attests the instance ended with status 4'],
     ['true', 'the command that attests the instance printed nothing'],
     ['echo signet-join-wrong', 'attestationData is not a valid join token for this instance'],
   ] as const) {
-    const { status, stdout } = await step('once', '--attestation-command', command);
+    const { status, stdout } = await once('--attestation-command', command);
     t.deepEqual([status, JSON.parse(stdout).outcome, JSON.parse(stdout).error], [1, 'failed', error]);
   }
-  const { status, stdout } = await step('once', '--attestation-command', `cat '${token}'`);
+  const { status, stdout } = await once('--attestation-command', `cat '${token}'`);
   t.deepEqual([status, JSON.parse(stdout).outcome], [0, 'registered']);
 });
 
@@ -150,9 +153,9 @@ test('a token that the platform keeps fresh in a file attests the instance, each
 });
 
 test('status tells when the next renewal is due, as the agent does', async (t) => {
-  const { at, token, step } = await instance(t, 'o-3');
-  const { nextAt } = JSON.parse((await step('once', '--attestation', token)).stdout);
-  const { stdout } = await signet('identity', 'status', '--dir', at(), '--json');
+  const { at, token, once } = await instance(t, 'o-3');
+  const { nextAt } = JSON.parse((await once('--attestation', token)).stdout);
+  const { stdout } = await runSignet('identity', 'status', '--dir', at(), '--json');
   const { state, renewAt, notAfter } = JSON.parse(stdout);
   t.is(state, 'valid');
   t.true(renewAt < notAfter);
@@ -172,19 +175,19 @@ for (const [state, daysAgo, expected] of [
     mkdirSync(join(folder, '.current'));
     const files = { 'cert.pem': certificate, 'key.pem': key, 'issuers.pem': certificate };
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, '.current', name), text);
-    const { status, stdout } = await signet('identity', 'status', '--dir', folder, '--json');
+    const { status, stdout } = await runSignet('identity', 'status', '--dir', folder, '--json');
     t.deepEqual([status, JSON.parse(stdout).state], [expected, state]);
   });
 }
 
 withKeygen('a host gets its SSH certificate beside, with the names of its certificate', async (t) => {
-  const { folder, at, token, step } = await instance(t, 'o-4');
+  const { folder, at, token, once } = await instance(t, 'o-4');
   const { file: key } = makeSshKey(folder, 'ssh_host_ed25519_key', '-t', 'ed25519');
-  const wrong = await step('once', '--attestation', token, '--ssh-host-key', key);
+  const wrong = await once('--attestation', token, '--ssh-host-key', key);
   t.like(JSON.parse(wrong.stdout), { outcome: 'failed', error: 'sshHostKey is a private key, not the public one' });
 
   const more = ['--attestation', token, '--host-name', 'node-4.example.com', '--ssh-host-key', `${key}.pub`];
-  const first = await step('once', ...more);
+  const first = await once(...more);
   t.is(first.status, 0, first.stdout + first.stderr);
   t.is(statSync(at('ssh-host-cert.pub')).mode & 0o777, 0o644);
   const shown = sshKeygen('-L', '-f', at('ssh-host-cert.pub'));
@@ -196,17 +199,17 @@ withKeygen('a host gets its SSH certificate beside, with the names of its certif
   ]) {
     t.regex(shown.output, said);
   }
-  const { stdout } = await signet('identity', 'status', '--dir', at(), '--json');
+  const { stdout } = await runSignet('identity', 'status', '--dir', at(), '--json');
   const { sshHostCertificate, renewAt } = JSON.parse(stdout);
   t.is(sshHostCertificate, at('ssh-host-cert.pub'));
   const minutes = ((parseTimestamp(renewAt) ?? 0) - systemClock.now()) / 60_000;
   t.true(minutes > 25 && minutes < 43, `the shorter life decides: ${minutes} minutes`);
 
   const before = readFileSync(at('ssh-host-cert.pub'), 'utf8');
-  t.is((await step('once', '--force', ...more)).status, 0);
+  t.is((await once('--force', ...more)).status, 0);
   t.not(readFileSync(at('ssh-host-cert.pub'), 'utf8'), before);
   // Without the option the old certificate does not stay behind.
-  t.is((await step('once', '--force')).status, 0);
+  t.is((await once('--force')).status, 0);
   t.false(existsSync(at('ssh-host-cert.pub')));
 });
 
@@ -217,7 +220,8 @@ withKeygen('an operator gets a certificate over an SSH key, for granted logins o
   writeFileSync(cert, admin.certificate);
   writeFileSync(own, admin.key);
   const { file: key } = makeSshKey(folder, 'id_ed25519', '-t', 'ed25519');
-  const ssh = (...args: readonly string[]) => signet('cert', 'ssh', ...server, '--cert', cert, '--key', own, ...args);
+  const ssh = (...args: readonly string[]) =>
+    runSignet('cert', 'ssh', ...server, '--cert', cert, '--key', own, ...args);
 
   const { status, stdout, stderr } = await ssh(key, '--login', 'deploy', '--json');
   t.deepEqual([status, stderr], [0, '']);
@@ -235,7 +239,7 @@ withKeygen('an operator gets a certificate over an SSH key, for granted logins o
     [1, 'signet: the server answered 403: principal may not log in as `root`\n'],
   );
   const revoke = (...args: readonly string[]) =>
-    signet('certificate', 'revoke-ssh', ...server, '--cert', cert, '--key', own, ...args);
+    runSignet('certificate', 'revoke-ssh', ...server, '--cert', cert, '--key', own, ...args);
   t.deepEqual((await revoke('--serial', serial, '--reason', 'superseded')).stdout, '1 revoked\n');
   t.deepEqual((await revoke()).stderr, 'signet: give --serial or --key-id\n');
   const missing = await ssh(join(folder, 'nothing'), '--login', 'deploy');

@@ -1,11 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
-import { runProgram } from '#support/run-program';
+import { runSignet } from '#support/run-signet';
 import { temporaryFolder } from '#support/temp';
-
-const main = fileURLToPath(import.meta.resolve('@signet/server/main'));
 
 const document = `domain: films
 roles:
@@ -22,8 +19,7 @@ policies:
 function list(t: ExecutionContext, ...more: readonly string[]) {
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'films.yaml'), document);
-  const words = ['--conditions=@signet/source', main, 'access', 'list', '--documents', folder];
-  return runProgram(process.execPath, [...words, ...more]);
+  return runSignet('access', 'list', '--documents', folder, ...more);
 }
 
 const through = 'through role viewer (member user.jane), by policy films:policy.watching';

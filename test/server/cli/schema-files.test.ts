@@ -14,6 +14,7 @@ import { worldPaths } from '@signet/server/dev/data-folder';
 import { updaterConfig } from '@signet/server/dev/write-configs';
 import { ConflictError } from '@signet/server/errors';
 import test from 'ava';
+import { runSignet } from '#support/run-signet';
 import { install } from '#support/signet-program';
 import { temporaryFolder } from '#support/temp';
 
@@ -44,7 +45,8 @@ test('the updater of `signet dev` names its schema', (t) => {
 });
 
 test('`signet export` writes the schema of documents beside them, and not over another file', async (t) => {
-  const { folder, signet } = await install(t, { domains: [{ name: 'films' }] });
+  const { folder, config } = await install(t, { domains: [{ name: 'films' }] });
+  const signet = (...args: readonly string[]) => runSignet(...args, '--config', config);
   const out = join(folder, 'out');
   t.like(await signet('export', out), { status: 0, stderr: '' });
   const exported = join(out, 'films.yaml');

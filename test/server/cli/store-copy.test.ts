@@ -2,14 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
-import { signetScript } from '#support/dev-world';
 import { domainContent } from '#support/domains';
-import { runProgram } from '#support/run-program';
+import { runSignet } from '#support/run-signet';
 import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
-const storeCopy = (...args: readonly string[]) =>
-  runProgram(process.execPath, [signetScript, 'store', 'copy', ...args]);
+const storeCopy = (...args: readonly string[]) => runSignet('store', 'copy', ...args);
 
 async function storeOf(file: string, name: string): Promise<string> {
   const store = await openSqliteStore(file);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { signetScript } from '#support/dev-world';
 import { runProgram } from '#support/run-program';
+import { runSignetIn } from '#support/run-signet';
 import { temporaryFolder } from '#support/temp';
 
 /* What `signet backup --all` and `signet restore --into` refuse before they do anything. */
@@ -67,9 +68,7 @@ for (const [what, args, status, message] of [
     }
     chmodSync(join(folder, 'open'), 0o644);
     const before = readdirSync(folder);
-    const finished = await runProgram(process.execPath, [signetScript, ...args, '--config', 'signet.yaml'], {
-      cwd: folder,
-    });
+    const finished = await runSignetIn(folder, ...args, '--config', 'signet.yaml');
     t.is(finished.status, status, finished.stderr);
     t.regex(finished.stderr, message);
     // The key that seals backups is made before anything is looked at.
@@ -84,7 +83,7 @@ for (const [what, args, status, message] of [
 test('a complete backup is restored from a pipe, which is read once', async (t) => {
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'pass'), 'twelve chars\n', { mode: 0o600 });
-  const signet = (...args: readonly string[]) => runProgram(process.execPath, [signetScript, ...args], { cwd: folder });
+  const signet = (...args: readonly string[]) => runSignetIn(folder, ...args);
   const made = await signet('init', 'server', '--json');
   t.is(made.status, 0, made.stderr);
   const kept = await signet('backup', 'a', '--all', '--passphrase-file', 'pass', '--config', 'server/signet.yaml');

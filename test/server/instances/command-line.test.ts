@@ -5,11 +5,10 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { instanceWorld, register } from '#support/instance-world';
 import { runProgram } from '#support/run-program';
+import { runSignet } from '#support/run-signet';
 import { until } from '#support/until';
 
 const main = fileURLToPath(import.meta.resolve('@signet/server/main'));
-const signet = (...args: readonly string[]) =>
-  runProgram(process.execPath, ['--conditions=@signet/source', main, ...args]);
 
 for (const id of ['cli-1', 'i-0~a=b:C']) {
   test(`an operator prints a token, the instance ${id} registers with it, renews, and is deleted`, async (t) => {
@@ -20,7 +19,7 @@ for (const id of ['cli-1', 'i-0~a=b:C']) {
     writeFileSync(at('admin.key.pem'), admin.key);
     const server = ['--url', world.baseUrl, '--ca', at('bundle.pem')];
     const operator = [...server, '--cert', at('admin.cert.pem'), '--key', at('admin.key.pem')];
-    const token = await signet('instance', 'token', 'media.player', id, ...operator);
+    const token = await runSignet('instance', 'token', 'media.player', id, ...operator);
     t.deepEqual([token.status, token.stderr], [0, '']);
     t.regex(token.stdout, /^signet-join-[\w-]{43}\n$/);
     writeFileSync(at('token'), token.stdout);
@@ -39,14 +38,14 @@ for (const id of ['cli-1', 'i-0~a=b:C']) {
       at('token'),
       '--json',
     ];
-    t.is((await signet('identity', 'status', '--dir', at('identity'))).status, 1);
-    const first = await signet('identity', 'once', ...instance);
+    t.is((await runSignet('identity', 'status', '--dir', at('identity'))).status, 1);
+    const first = await runSignet('identity', 'once', ...instance);
     t.is(first.status, 0, first.stderr);
     t.like(JSON.parse(first.stdout), { outcome: 'registered' });
     t.is(statSync(at('identity/key.pem')).mode & 0o777, 0o600);
-    t.like(JSON.parse((await signet('identity', 'once', ...instance)).stdout), { outcome: 'current' });
-    t.like(JSON.parse((await signet('identity', 'once', '--force', ...instance)).stdout), { outcome: 'refreshed' });
-    const status = await signet('identity', 'status', '--dir', at('identity'), '--json');
+    t.like(JSON.parse((await runSignet('identity', 'once', ...instance)).stdout), { outcome: 'current' });
+    t.like(JSON.parse((await runSignet('identity', 'once', '--force', ...instance)).stdout), { outcome: 'refreshed' });
+    const status = await runSignet('identity', 'status', '--dir', at('identity'), '--json');
     t.like(JSON.parse(status.stdout), {
       state: 'valid',
       subject: 'media.player',
@@ -62,8 +61,8 @@ for (const id of ['cli-1', 'i-0~a=b:C']) {
       { roles: ['reader'] },
     );
 
-    t.is((await signet('instance', 'delete', 'media.player', id, ...operator)).stdout, 'deleted\n');
-    const refused = await signet('identity', 'once', '--force', ...instance);
+    t.is((await runSignet('instance', 'delete', 'media.player', id, ...operator)).stdout, 'deleted\n');
+    const refused = await runSignet('identity', 'once', '--force', ...instance);
     t.is(refused.status, 1);
     t.like(JSON.parse(refused.stdout), {
       outcome: 'failed',
@@ -140,7 +139,7 @@ test('what the command line does not take', async (t) => {
     ],
     [['instance', 'token', 'media'], /missing required argument/],
   ] as const) {
-    const { status, stderr } = await signet(...args);
+    const { status, stderr } = await runSignet(...args);
     t.is(status, 2, stderr);
     t.regex(stderr, said);
   }

@@ -1,4 +1,4 @@
-import { execFile, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { managementWorld, send } from '#support/management-world';
+import { runSignet } from '#support/run-signet';
 import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
 
@@ -100,12 +101,10 @@ const program = join(import.meta.dirname, '..', '..', '..', 'server', 'bin', 'si
 const asBoss = ['--cert', at('boss.cert.pem'), '--key', at('boss.key.pem'), '--ca', at('bundle.pem')];
 
 /** `signet audit …`; answers what it printed. */
-function run(...args: readonly string[]): Promise<string> {
-  return new Promise((resolve, reject) => {
-    execFile(process.execPath, [program, 'audit', ...args], { cwd: server.folder }, (error, out, err) =>
-      error === null ? resolve(out) : reject(new Error(err)),
-    );
-  });
+async function run(...args: readonly string[]): Promise<string> {
+  const { status, stdout, stderr } = await runSignet('audit', ...args);
+  if (status !== 0) throw new Error(stderr);
+  return stdout;
 }
 
 test('commands list, export and follow the records of a domain over the API', async (t) => {

@@ -1,12 +1,11 @@
-import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { managementWorld } from '#support/management-world';
+import { runSignetIn } from '#support/run-signet';
 
 /* Commands that change the store through the management API, as somebody in a terminal types them. */
 
-const program = join(import.meta.dirname, '..', '..', '..', 'server', 'bin', 'signet.js');
 const world = await managementWorld();
 const { server, end } = world;
 const at = (name: string) => join(server.folder, name);
@@ -20,26 +19,12 @@ for (const [name, principal] of [
 }
 test.after.always(end);
 
-interface Outcome {
-  readonly status: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-function run(...args: readonly string[]): Promise<Outcome> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [program, ...args], { cwd: server.folder }, (error, out, err) => {
-      resolve({ status: error === null ? 0 : Number(error.code), out, err });
-    });
-  });
-}
-
 /** `signet … --json` as one of the two; answers what it printed. */
 async function as(who: 'operator' | 'boss', ...args: readonly string[]): Promise<unknown> {
-  const own = ['--cert', at(`${who}.cert.pem`), '--key', at(`${who}.key.pem`)];
-  const done = await run(...args, ...own, '--ca', at('bundle.pem'), '--url', server.baseUrl, '--json');
-  if (done.status !== 0) throw new Error(`${done.status} ${done.err}`);
-  return JSON.parse(done.out);
+  const own = ['--cert', at(`${who}.cert.pem`), '--key', at(`${who}.key.pem`), '--ca', at('bundle.pem')];
+  const done = await runSignetIn(server.folder, ...args, ...own, '--url', server.baseUrl, '--json');
+  if (done.status !== 0) throw new Error(`${done.status} ${done.stderr}`);
+  return JSON.parse(done.stdout);
 }
 
 test('limits, quotas and the cloud account of a domain', async (t) => {
@@ -119,8 +104,8 @@ const usage: readonly (readonly [args: readonly string[], status: number, said: 
 ];
 for (const [args, status, said] of usage) {
   test(`usage: signet ${args.join(' ')}`, async (t) => {
-    const done = await run(...args);
+    const done = await runSignetIn(server.folder, ...args);
     t.is(done.status, status);
-    t.regex(done.out + done.err, said);
+    t.regex(done.stdout + done.stderr, said);
   });
 }

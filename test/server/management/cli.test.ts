@@ -1,18 +1,10 @@
-import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
+import { runSignetIn } from '#support/run-signet';
 import { temporaryFolder } from '#support/temp';
-
-const program = join(import.meta.dirname, '..', '..', '..', 'server', 'bin', 'signet.js');
-
-interface Outcome {
-  readonly status: number;
-  readonly out: string;
-  readonly err: string;
-}
 
 /** Runs `signet` in a folder of its own, as somebody in a terminal would. */
 function openWorld(t: ExecutionContext) {
@@ -23,13 +15,10 @@ function openWorld(t: ExecutionContext) {
     mkdirSync(join(folder, 'docs'), { recursive: true });
     writeFileSync(join(folder, 'docs', name), text);
   };
-  const run = (...args: readonly string[]) =>
-    new Promise<Outcome>((resolve) => {
-      const options = { cwd: folder, env: { ...process.env, SIGNET_CONFIG: 'signet.yaml' } };
-      execFile(process.execPath, [program, ...args], options, (error, out, err) => {
-        resolve({ status: error === null ? 0 : Number(error.code), out, err });
-      });
-    });
+  const run = async (...args: readonly string[]) => {
+    const { status, stdout: out, stderr: err } = await runSignetIn(folder, '--config', 'signet.yaml', ...args);
+    return { status, out, err };
+  };
   return { folder, write, run };
 }
 

@@ -1,14 +1,13 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
 import test from 'ava';
 import { domainContent } from '#support/domain-sketch';
 import { field, json, keyPem } from '#support/instance-world';
 import { principalToken } from '#support/principal-token';
 import { ecPair, type RequestedName, requestPem } from '#support/requests';
-import { runProgram } from '#support/run-program';
+import { runSignet } from '#support/run-signet';
 import { saveDomain } from '#support/save-domain';
 import { caller, startServer, type TestServerOptions, wholeFile } from '#support/start-server';
 
@@ -240,34 +239,31 @@ test('`signet identity issue` writes a folder with which the person calls, and o
   const operator = await world.pki.identity('sys.auth.operator');
   writeFileSync(at('operator.cert.pem'), operator.certificate);
   writeFileSync(at('operator.key.pem'), operator.key);
-  const main = fileURLToPath(import.meta.resolve('@signet/server/main'));
-  const signet = (...args: readonly string[]) =>
-    runProgram(process.execPath, ['--conditions=@signet/source', main, ...args]);
   const server = ['--url', world.baseUrl, '--ca', at('bundle.pem')];
   const files = ['--cert', at('operator.cert.pem'), '--key', at('operator.key.pem'), '--out', at('jane')];
   const command = ['identity', 'issue', 'user.jane', '--days', '7', ...server, ...files, '--json'];
-  const first = await signet(...command);
+  const first = await runSignet(...command);
   t.deepEqual([first.status, first.stderr], [0, '']);
   const printed = JSON.parse(first.stdout);
   t.like(printed, { principal: 'user.jane', key: at('jane/key.pem'), config: at('jane/client.yaml') });
   t.is(statSync(at('jane/key.pem')).mode & 0o777, 0o600);
   const before = readFileSync(at('jane/key.pem'), 'utf8');
-  const second = await signet(...command);
+  const second = await runSignet(...command);
   t.is(second.status, 1);
   t.regex(second.stderr, /cert\.pem` exists: use `--force` to write over it/);
   t.is(readFileSync(at('jane/key.pem'), 'utf8'), before);
-  const roles = await signet('roles', 'list', '--domain', 'media', '--config', at('jane/client.yaml'));
+  const roles = await runSignet('roles', 'list', '--domain', 'media', '--config', at('jane/client.yaml'));
   t.deepEqual([roles.status, roles.stderr], [0, '']);
   t.regex(roles.stdout, /reader/);
 
-  const longer = await signet(...command, '--force', '--days', '31');
+  const longer = await runSignet(...command, '--force', '--days', '31');
   t.is(longer.status, 0);
   const { notAfter } = JSON.parse(longer.stdout);
   t.is(longer.stderr, `signet: warning: it ends at ${notAfter}: the server allows no life of 31 days\n`);
-  const longest = await signet(...command, '--force', '--days', '30');
+  const longest = await runSignet(...command, '--force', '--days', '30');
   t.deepEqual([longest.status, longest.stderr], [0, '']);
 
-  const own = await signet('cert', 'request', '--config', at('jane/client.yaml'));
+  const own = await runSignet('cert', 'request', '--config', at('jane/client.yaml'));
   t.is(own.status, 1);
   t.regex(own.stderr, /^signet: `user\.jane` is a person, .*`signet identity issue`.*`signet login`/);
 });
