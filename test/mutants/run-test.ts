@@ -1,28 +1,11 @@
 /* Runs one test file in this very process, without AVA's command line and its worker, and ends with the first test that fails. */
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-
-interface StateChange {
-  readonly data: { readonly type: string };
-}
-
-/** What we use of AVA that it does not export; its version is pinned. */
-interface Runner {
-  readonly chain: unknown;
-  on(event: 'stateChange', listener: (change: StateChange) => void): void;
-  on(event: 'finish' | 'error', listener: () => void): void;
-}
+import { Runner, refs } from '../runner/ava.ts';
 
 const file = resolve(process.argv[2] ?? '');
-const load = (name: string) => import(new URL(`../lib/${name}.js`, import.meta.resolve('ava')).href);
-const [runnerModule, state, options, chalk] = await Promise.all(
-  ['runner', 'worker/state', 'worker/options', 'chalk'].map(load),
-);
-const settings = { file, projectDir: process.cwd(), failFast: true };
-options.set(settings);
-chalk.set({ level: 0 });
-const runner: Runner = new runnerModule.default(settings);
-state.refs.runnerChain = runner.chain;
+const runner = new Runner({ file, projectDir: process.cwd(), failFast: true });
+refs.runnerChain = runner.chain;
 
 let passed = 0;
 runner.on('stateChange', ({ data: { type } }) => {

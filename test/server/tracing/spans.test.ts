@@ -22,7 +22,12 @@ trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new Sim
 const file = wholeFile();
 const world = await instanceWorld(file);
 const asStudio = await world.identity('media.studio');
-test.after.always(() => file.end());
+test.after.always(async () => {
+  await file.end();
+  // Other files run in this process.
+  trace.disable();
+  context.disable();
+});
 
 const caller = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' };
 const traceparent = `00-${caller.traceId}-${caller.spanId}-01`;
