@@ -14,6 +14,7 @@ import test from 'ava';
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { FakeClock } from '#support/clock';
 import { operatorsDomain } from '#support/operators';
+import { runSignet } from '#support/run-signet';
 import { caller, form, startServer, type TestServer } from '#support/start-server';
 import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
@@ -198,10 +199,10 @@ function run(...args: readonly string[]) {
 for (const workers of ['1', '2']) {
   test(`signet init and serve with ${workers} process(es): one line, then SIGTERM and status 0`, async (t) => {
     const folder = join(temporaryFolder(t), 'new');
-    t.is(await run('init', folder, '--port', '0', '--identity', 'media.player').ended, 0);
-    t.is(await run('init', folder).ended, 2);
+    t.is((await runSignet('init', folder, '--port', '0', '--identity', 'media.player')).status, 0);
+    t.is((await runSignet('init', folder)).status, 2);
     const config = join(folder, 'signet.yaml');
-    t.is(await run('--config', config, 'config', 'check').ended, 0);
+    t.is((await runSignet('--config', config, 'config', 'check')).status, 0);
     const server = run('--config', config, 'serve', '--json', '--workers', workers);
     t.teardown(() => void server.child.kill('SIGKILL'));
     const [line] = await once(server.lines, 'line');
@@ -215,13 +216,12 @@ for (const workers of ['1', '2']) {
 
 test('signet keys: a new key waits, --now does not, a compromised one is gone', async (t) => {
   const folder = join(temporaryFolder(t), 'new');
-  await run('init', folder, '--port', '0').ended;
+  await runSignet('init', folder, '--port', '0');
   const config = join(folder, 'signet.yaml');
   const keys = async (...args: readonly string[]) => {
-    const { lines, ended } = run('--config', config, 'keys', ...args, '--json');
-    const [line] = await once(lines, 'line');
-    t.is(await ended, 0);
-    return JSON.parse(String(line)) as { kid: string; purpose: string; state: string }[];
+    const { status, stdout } = await runSignet('--config', config, 'keys', ...args, '--json');
+    t.is(status, 0);
+    return JSON.parse(stdout) as { kid: string; purpose: string; state: string }[];
   };
   const states = (list: { purpose: string; state: string }[], purpose: string) =>
     list.filter((key) => key.purpose === purpose).map(({ state }) => state);
@@ -238,5 +238,5 @@ test('signet keys: a new key waits, --now does not, a compromised one is gone', 
     'compromised',
     'standby',
   ]);
-  t.is(await run('--config', config, 'keys', 'compromised', 'nothing').ended, 1);
+  t.is((await runSignet('--config', config, 'keys', 'compromised', 'nothing')).status, 1);
 });

@@ -10,7 +10,7 @@ import { decodeJwt } from 'jose';
 import { signetScript } from '#support/dev-world';
 import { startOidcIssuer } from '#support/oidc-issuer';
 import { createPki } from '#support/pki';
-import { runProgram } from '#support/run-program';
+import { runSignet } from '#support/run-signet';
 import { startServer, type TestServerOptions, wholeFile } from '#support/start-server';
 
 /* `signet login` at a real issuer (oidc-provider), with a browser that follows redirects. */
@@ -83,7 +83,7 @@ test('a person logs in, and calls with the folder that the login wrote; the next
   t.is(statSync(join(folder, 'key.pem')).mode & 0o777, 0o600);
   const before = readFileSync(join(folder, 'cert.pem'), 'utf8');
   const config = ['--config', join(folder, 'client.yaml')];
-  const roles = await runProgram(process.execPath, [signetScript, 'roles', 'list', '--domain', 'media', ...config]);
+  const roles = await runSignet('roles', 'list', '--domain', 'media', ...config);
   t.deepEqual([roles.status, roles.stdout, roles.stderr], [0, 'reader\n', '']);
   // It knows the server from the login before.
   const second = await signetLogin(args, log);

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -6,10 +5,12 @@ import { planText } from '@signet/server/cli/plan/plan-text';
 import { fieldChanges, showMember, showService } from '@signet/server/management/field-changes';
 import { planTotals } from '@signet/server/management/plan-totals';
 import test, { type ExecutionContext } from 'ava';
+import { signetScript } from '#support/dev-world';
 import { accessOf, planOf, problemOf } from '#support/plans';
+import { runProgram } from '#support/run-program';
+import { runSignetIn } from '#support/run-signet';
 import { temporaryFolder } from '#support/temp';
 
-const program = join(import.meta.dirname, '..', '..', '..', '..', 'server', 'bin', 'signet.js');
 const pipe = new PassThrough();
 
 test('each domain with its changes and access, the totals at the end', (t) => {
@@ -102,66 +103,72 @@ function openWorld(t: ExecutionContext) {
   mkdirSync(join(folder, 'docs'));
   writeFileSync(join(folder, 'signet.yaml'), 'tls: { certificate: c.pem, key: k.pem, clientCa: ca.pem }\n');
   const write = (name: string, text: string) => writeFileSync(join(folder, 'docs', name), text);
-  const { NO_COLOR: _, FORCE_COLOR: __, ...env } = process.env;
-  const run = (args: readonly string[], more: NodeJS.ProcessEnv = {}) => {
-    const options = { cwd: folder, env: { ...env, SIGNET_CONFIG: 'signet.yaml', ...more }, stdio: 'pipe' as const };
-    return execFileSync(process.execPath, [program, ...args], { ...options, encoding: 'utf8' });
+  const signet = (...args: readonly string[]) => runSignetIn(folder, '--config', 'signet.yaml', ...args);
+  const run = async (...args: readonly string[]) => {
+    const { status, stdout, stderr } = await signet(...args);
+    t.is(status, 0, stderr);
+    return stdout;
   };
-  const fails = (args: readonly string[]) => {
-    const error = t.throws<Error & { status: number; stdout: string; stderr: string }>(() => run(args));
-    return error === undefined ? undefined : [error.status, error.stdout, error.stderr];
+  const fails = async (...args: readonly string[]) => {
+    const { status, stdout, stderr } = await signet(...args);
+    return [status, stdout, stderr] as const;
   };
-  return { write, run, fails };
+  return { folder, write, run, fails };
 }
 
-test('colors on request alone where standard output is no terminal', (t) => {
-  const { write, run } = openWorld(t);
+test('colors on request alone where standard output is no terminal', async (t) => {
+  const { folder, write, run } = openWorld(t);
   write('films.yaml', 'domain: films\n');
-  run(['apply', 'docs']);
+  await run('apply', 'docs');
   write('films.yaml', 'domain: films\nroles: { viewer: {} }\n');
-  const plain = run(['plan', 'docs']);
+  const { NO_COLOR: _, FORCE_COLOR: __, ...env } = process.env;
+  const plan = async (more: NodeJS.ProcessEnv = {}) => {
+    const args = [signetScript, '--config', 'signet.yaml', 'plan', 'docs'];
+    return (await runProgram(process.execPath, args, { cwd: folder, env: { ...env, ...more } })).stdout;
+  };
+  const plain = await plan();
   t.true(
     plain.startsWith('films\n  + role viewer\n\n1 to add, 0 to change, 0 to remove; nobody gains or loses access\n'),
   );
-  t.true(run(['plan', 'docs'], { FORCE_COLOR: '1' }).includes('\u001b[32m+ role viewer\u001b[39m'));
-  t.is(run(['plan', 'docs'], { FORCE_COLOR: '0' }), plain);
-  t.is(run(['plan', 'docs'], { NO_COLOR: '1' }), plain);
+  t.true((await plan({ FORCE_COLOR: '1' })).includes('\u001b[32m+ role viewer\u001b[39m'));
+  t.is(await plan({ FORCE_COLOR: '0' }), plain);
+  t.is(await plan({ NO_COLOR: '1' }), plain);
 });
 
-test('formats: JSON in two spellings, Markdown, and problems in both', (t) => {
+test('formats: JSON in two spellings, Markdown, and problems in both', async (t) => {
   const { write, run, fails } = openWorld(t);
   write('films.yaml', 'domain: films\nroles: { viewer: {} }\n');
-  run(['apply', 'docs']);
-  const json = run(['plan', 'docs', '--format', 'json']);
-  t.is(run(['plan', 'docs', '--json']), json);
+  await run('apply', 'docs');
+  const json = await run('plan', 'docs', '--format', 'json');
+  t.is(await run('plan', 'docs', '--json'), json);
   t.like(JSON.parse(json), { changes: [], totals: { add: 0, access: { gain: 0 } } });
   t.is(
-    run(['plan', 'docs', '--format', 'markdown']),
+    await run('plan', 'docs', '--format', 'markdown'),
     '### Signet plan: nothing would change\n\n0 policy tests pass.\n',
   );
-  t.is(fails(['plan', 'docs', '--json', '--format', 'text'])?.[0], 2);
+  t.is((await fails('plan', 'docs', '--json', '--format', 'text'))[0], 2);
   write('films.yaml', 'domain: films\nrolls: {}\n');
-  const [status, out = '', err = ''] = fails(['plan', 'docs', '--format', 'markdown']) ?? [];
+  const [status, out, err] = await fails('plan', 'docs', '--format', 'markdown');
   t.is(status, 1);
-  t.regex(String(out), /^### Signet plan: problems in the documents: 1\n\n```diff\n- docs\/films\.yaml:2:1: rolls: /);
-  t.regex(String(err), /^signet: docs\/films\.yaml:2:1: rolls: is not known here/);
-  t.like(JSON.parse(String(fails(['plan', 'docs', '--json'])?.[1])), { problems: [{ field: 'rolls' }] });
+  t.regex(out, /^### Signet plan: problems in the documents: 1\n\n```diff\n- docs\/films\.yaml:2:1: rolls: /);
+  t.regex(err, /^signet: docs\/films\.yaml:2:1: rolls: is not known here/);
+  t.like(JSON.parse((await fails('plan', 'docs', '--json'))[1]), { problems: [{ field: 'rolls' }] });
 });
 
-test('strict: a warning is refused by test, plan and apply, with status 1', (t) => {
+test('strict: a warning is refused by test, plan and apply, with status 1', async (t) => {
   const { write, run, fails } = openWorld(t);
   write('films.yaml', 'domain: films\n');
-  run(['apply', 'docs']);
+  await run('apply', 'docs');
   write('films.yaml', 'domain: films\nroles: { viewer: { members: [film.api] } }\n');
   const warning =
     'docs/films.yaml:2:30: roles.viewer.members[0]: domain `film` does not exist: did you mean `films`?\n';
-  t.is(run(['test', 'docs']), '0 passed, 0 failed\n');
-  t.deepEqual(fails(['test', 'docs', '--strict']), [1, '0 passed, 0 failed\n', `signet: warning: ${warning}`]);
-  const [status, , err] = fails(['plan', 'docs', '--strict']) ?? [];
+  t.is(await run('test', 'docs'), '0 passed, 0 failed\n');
+  t.deepEqual(await fails('test', 'docs', '--strict'), [1, '0 passed, 0 failed\n', `signet: warning: ${warning}`]);
+  const [status, , err] = await fails('plan', 'docs', '--strict');
   t.deepEqual([status, err], [1, `signet: would be refused: ${warning}`]);
   const refused = `signet: nothing was applied, problems in the documents: 1\n${warning}`;
-  t.deepEqual(fails(['apply', 'docs', '--strict']), [1, '', refused]);
-  t.regex(run(['apply', 'docs']), /^films: /);
+  t.deepEqual(await fails('apply', 'docs', '--strict'), [1, '', refused]);
+  t.regex(await run('apply', 'docs'), /^films: /);
 });
 
 test('a refusal is on standard error whatever the format', (t) => {
