@@ -158,6 +158,9 @@ function serverIn(t: Ending, { folder, data, ids, options }: Place): PostgresSer
   const usual = [
     'fsync=off',
     'full_page_writes=off',
+    // A worker for each of a hundred small databases in turn took more time than the tests.
+    'autovacuum=off',
+    'jit=off',
     `unix_socket_directories=${folder}`,
     'listen_addresses=',
     'max_connections=60',
