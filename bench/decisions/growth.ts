@@ -21,7 +21,6 @@ export async function growthFigure(effort: Effort): Promise<Figure> {
     title: 'a hit in a policy of 100,000 assertions ÷ one in a policy of 10, where it grows most',
     unit: '',
     value: worst,
-    aim: { kind: 'at most', value: 4 },
   };
 }
 

@@ -92,8 +92,8 @@ function figuresOf(megabytes: number, { load, again, least, turn, sign }: Rounds
   });
   return [
     figure('load/cpu', 'a load, processor time', 'ms', spreadOf(load)),
-    { ...figure('load/ratio', 'a load ÷ SHA-256 and JSON.parse', '', ratioOf(load, least)), ...aim(2) },
-    figure('again/ratio', 'a load after others ÷ SHA-256 and JSON.parse', '', ratioOf(again, least)),
+    { ...figure('load/ratio', 'a load ÷ SHA-256 and JSON.parse', '', ratioOf(load, least)), ...aim(8) },
+    { ...figure('again/ratio', 'a load after others ÷ SHA-256 and JSON.parse', '', ratioOf(again, least)), ...aim(3) },
     { ...figure('load/turn', 'a load, longest turn of the event loop', 'ms', spreadOf(turn)), ...aim(10) },
     { ...figure('sign/cpu', 'a signature, processor time', 'ms', signCpu), ...aim(120) },
     { ...figure('sign/turn', 'a signature, longest turn of the event loop', 'ms', signTurn), ...aim(10) },

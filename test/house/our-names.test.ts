@@ -15,7 +15,7 @@ const texts = globSync(
   .filter((path) => /\.\w+$|\/run$/.test(path))
   .map((path) => ({ path, text: readFileSync(`${repository}/${path}`, 'utf8') }));
 
-/** What fetches a package of a name of ours. A path, as `./signet-server-0.1.0.tgz`, is none. */
+/** What fetches a package of a name of ours. A path, as `./signet-server-0.2.0.tgz`, is none. */
 const fetching =
   /\b(?:npm (?:i|install|add|exec|x|view|init|create)|npx|pnpm (?:add|dlx|i|install)|yarn (?:add|dlx)|bunx|bun add|deno (?:add|install)|npm:)(?: +-\S+)* *(?:@signet\/|signet(?:-updater|-example-provider)?(?![\w./-]))/g;
 
@@ -50,7 +50,7 @@ for (const words of ['npm install @signet/server', 'npx signet dev', 'npm i -g s
 }
 
 for (const words of [
-  'npm install ./signet-server-0.1.0.tgz',
+  'npm install ./signet-server-0.2.0.tgz',
   'signet serve',
   'npx signet-cli',
   'npm install -g /srv/signet.tgz',

@@ -85,7 +85,7 @@ END
 unshare --net bash -eu serve.sh
 `,
   );
-  t.regex(said, /^0\.1\.0$/m);
+  t.regex(said, /^0\.2\.0$/m);
   t.regex(said, /"msg":"serving"/);
 });
 
@@ -96,19 +96,19 @@ test.serial('the image is built, kept, and run', async (t) => {
   const local = (text = '') =>
     text
       .replaceAll('/tmp/signet-image', join(work, 'image'))
-      .replace('docker://registry.example.com/signet:0.1.0', `oci:${join(work, 'registry')}:0.1.0`)
+      .replace('docker://registry.example.com/signet:0.2.0', `oci:${join(work, 'registry')}:0.2.0`)
       .replace('node deploy/', `'${process.execPath}' '${repository}deploy/`)
       .replace('build.ts', "build.ts'");
   const said = await runInLayers(
     t,
     `${local(image)}
-umoci unpack --image ${join(work, 'registry')}:0.1.0 unpacked
+umoci unpack --image ${join(work, 'registry')}:0.2.0 unpacked
 root=unpacked/rootfs
 mkdir -p $root/proc && mount -t proc proc $root/proc
 # "docker run" of the guide: the options before the image concern the container, and the rest are arguments of its program.
 docker() {
   local detach=
-  while [ "$1" != registry.example.com/signet:0.1.0 ]; do [ "$1" != --detach ] || detach=1; shift; done
+  while [ "$1" != registry.example.com/signet:0.2.0 ]; do [ "$1" != --detach ] || detach=1; shift; done
   shift
   if [ -n "$detach" ]; then chroot --userspec=65532:65532 $root /node /app/server/bin/signet.js "$@" & else
     chroot --userspec=65532:65532 $root /node /app/server/bin/signet.js "$@"; fi
@@ -131,7 +131,7 @@ umount $root/proc
 test('a release is verified with the key of its signature', async (t) => {
   const folder = join(work, 'release');
   mkdirSync(folder);
-  writeFileSync(join(folder, 'signet-server-0.1.0.tgz'), 'a package');
+  writeFileSync(join(folder, 'signet-server-0.2.0.tgz'), 'a package');
   const key = join(work, 'key');
   const made = await runProgram('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key]).catch(() => undefined);
   if (made === undefined) return t.pass('skipped: OpenSSH is not on this machine');
@@ -141,7 +141,7 @@ test('a release is verified with the key of its signature', async (t) => {
   const verify = () => runProgram('bash', ['-euc', release ?? 'false'], { cwd: folder });
   const verified = await verify();
   t.is(verified.status, 0, verified.stderr);
-  t.regex(verified.stdout, /^signet-server-0\.1\.0\.tgz: OK$/m);
-  writeFileSync(join(folder, 'signet-server-0.1.0.tgz'), 'another package');
+  t.regex(verified.stdout, /^signet-server-0\.2\.0\.tgz: OK$/m);
+  writeFileSync(join(folder, 'signet-server-0.2.0.tgz'), 'another package');
   t.is((await verify()).status, 1);
 });

@@ -23,7 +23,7 @@ const packScript = join(repository, 'deploy', 'release', 'pack.js');
 const packing = await runProgram(process.execPath, [packScript, 'packed'], { cwd: work });
 test.after.always(() => rmSync(work, { recursive: true }));
 
-const tarball = (room: string) => join(tarballs, `signet-${room}-0.1.0.tgz`);
+const tarball = (room: string) => join(tarballs, `signet-${room}-0.2.0.tgz`);
 const programTarballs = Object.keys(programs).map(tarball);
 
 /** npm as a person runs it, with a registry for the names of Signet that answers nothing, and a cache of the tests' own. */

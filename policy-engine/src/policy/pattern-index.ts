@@ -18,7 +18,7 @@ export interface PatternEntry<T> {
 const maxScanned = 16;
 
 /** Work of looking one literal up, beside its characters. */
-const lookUpWork = 4;
+const lookUpWork = 16;
 
 /** Patterns that share where one of their literals stands in a text: at its start, at its end or inside. */
 class LiteralTable<T> {

@@ -34,7 +34,7 @@ const known = new WeakMap<CryptoKey, VerifyingKey>();
 
 /**
  * `CheckSignature` of Node, on the thread of its caller: one verification costs less than the way to another thread and back
- * (docs/decisions/064-decisions-at-the-limit.md). Keys of other kinds than `CryptoKey` are left to `checkWebSignature`.
+ * (docs/decisions/095-cost-of-a-decision.md). Keys of other kinds than `CryptoKey` are left to `checkWebSignature`.
  */
 export const checkNodeSignature: CheckSignature = (signed, key) => {
   const verifying = verifyingKey(key);

@@ -21,9 +21,9 @@ const folder = mkdtempSync(join(tmpdir(), 'signet-test-'));
 const script = join(repository, 'deploy', 'image', 'build.ts');
 const build = (name: string) => runProgram(process.execPath, [script, join(folder, name)]);
 const built = hindrance === undefined ? [await build('one'), await build('two')] : [];
-const version = 'oci:one:0.1.0';
+const version = 'oci:one:0.2.0';
 if (hindrance === undefined) {
-  await runProgram('umoci', ['unpack', '--image', 'one:0.1.0', 'unpacked'], { cwd: folder });
+  await runProgram('umoci', ['unpack', '--image', 'one:0.2.0', 'unpacked'], { cwd: folder });
 }
 
 test.after.always(() => rmSync(folder, { recursive: true, force: true }));
@@ -70,7 +70,7 @@ test('the programs of the image run on nothing but what is in it', async (t) => 
       cwd: folder,
       env: { PATH: '/usr/sbin:/usr/bin' },
     });
-  t.deepEqual(await inImage('/app/server/bin/signet.js', '--version'), { status: 0, stdout: '0.1.0\n', stderr: '' });
+  t.deepEqual(await inImage('/app/server/bin/signet.js', '--version'), { status: 0, stdout: '0.2.0\n', stderr: '' });
   for (const program of ['updater/bin/signet-updater.js', 'example-provider/bin/signet-example-provider.js']) {
     const { status, stdout, stderr } = await inImage(`/app/${program}`, '--help');
     t.is(status, 0, stderr);
