@@ -29,7 +29,7 @@ const program = (logger: string) => `
   await pass('nothing waits', 10_000);
   log.info('one');
   log.info('two');
-  await pass('not yet', 199);
+  await pass('not yet', 19);
   await pass('together', 1);
   await pass('nothing waits again', 10_000);
   log.info('three');
