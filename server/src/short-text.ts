@@ -3,7 +3,7 @@ export const maxMessageBytes = 1024;
 /** Longest stack of calls in a line of the log, in bytes. */
 const maxStackBytes = 4096;
 /** More of a list in a line of the log are counted only. */
-export const maxLoggedItems = 200;
+const maxLoggedItems = 200;
 
 const mark = ' ...';
 const encoder = new TextEncoder();

@@ -41,7 +41,7 @@ export interface RequestState {
   /** What the body of the request may hold when it is JSON. */
   jsonLimits?: JsonLimits;
   /** For the log of requests: what was given, or why it was refused. As text: members of JSON, each of them short. */
-  logDetail?: Readonly<Record<string, unknown>> | string;
+  logDetail?: Readonly<Record<string, unknown>>;
 }
 
 export type AppContext = Koa.ParameterizedContext<RequestState>;

@@ -1,6 +1,5 @@
 import type { DomainName, PrincipalName, RoleName, ServiceName } from '@signet/policy-engine/names';
 import type { IdTokenClaims } from '@signet/policy-engine/wire';
-import { joined } from './joined.ts';
 
 /** Version of both kinds of token (docs/reference/tokens.md#access-tokens). */
 const tokenVersion = 1;
@@ -19,22 +18,25 @@ interface AccessTokenFacts {
   readonly proxyPrincipals?: readonly string[] | undefined;
 }
 
-/**
- * The claims of an access token (docs/reference/tokens.md#access-tokens; RFC 9068 §2.2) as JSON text. It is composed here, as every token costs
- * it. INVARIANT: names, ids and thumbprints hold nothing that JSON escapes.
- */
+/** The claims of an access token (docs/reference/tokens.md#access-tokens; RFC 9068 §2.2) as JSON text. */
 export function accessTokenClaims(facts: AccessTokenFacts): string {
-  const { principal, audience, roles, now, lifeSeconds, tokenId } = facts;
-  const who = `"iss":${JSON.stringify(facts.issuer)},"aud":"${audience}","sub":"${principal}","uid":"${principal}","client_id":"${principal}"`;
-  const when = `"iat":${now},"exp":${now + lifeSeconds},"auth_time":${now},"jti":"${tokenId}"`;
-  const what = `"scp":["${joined(roles, '","')}"],"scope":"${joined(roles, ' ')}"`;
-  return `{"ver":${tokenVersion},${who},${when},${what}${confirmation(facts)}}`;
-}
-
-function confirmation({ thumbprint, proxyPrincipals }: AccessTokenFacts): string {
-  if (thumbprint === undefined) return '';
-  const proxies = proxyPrincipals && `,"proxy-principals#spiffe":${JSON.stringify(proxyPrincipals)}`;
-  return `,"cnf":{"x5t#S256":"${thumbprint}"${proxies ?? ''}}`;
+  const { issuer, principal, audience, roles, now, lifeSeconds, tokenId, thumbprint, proxyPrincipals } = facts;
+  return JSON.stringify({
+    ver: tokenVersion,
+    iss: issuer,
+    aud: audience,
+    sub: principal,
+    uid: principal,
+    client_id: principal,
+    iat: now,
+    exp: now + lifeSeconds,
+    auth_time: now,
+    jti: tokenId,
+    scp: roles,
+    scope: roles.join(' '),
+    // Members that are undefined are left out.
+    cnf: thumbprint && { 'x5t#S256': thumbprint, 'proxy-principals#spiffe': proxyPrincipals },
+  });
 }
 
 interface IdTokenFacts {

@@ -16,7 +16,6 @@ import { type Compared, grantedAmong, heldRoles, type Moment } from '../roles/gr
 import { existingDomain } from '../snapshot/existing-domain.ts';
 import type { DomainSnapshot, RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { accessTokenClaims, idTokenClaims } from './claims.ts';
-import { joined } from './joined.ts';
 import { accessTokenLife, idTokenLifeSeconds, type LifetimeBounds } from './lifetimes.ts';
 import type { RequestedScope } from './scope.ts';
 import type { TokenRequest } from './token-request.ts';
@@ -90,7 +89,7 @@ export function issueTokens(
     access_token: requirePresentable(accessToken.sign(claims), names.length),
     token_type: 'Bearer',
     expires_in: lifeSeconds,
-    scope: joined(names, ' ', `${domain.name}:role.`),
+    scope: names.map((name) => `${domain.name}:role.${name}`).join(' '),
   };
   const service = request.scope.idTokenService;
   if (service !== undefined && deps.idTokens) {
