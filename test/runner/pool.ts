@@ -127,12 +127,14 @@ function printSlowest(files: readonly TestFile[]): void {
 }
 
 function startWorker(nodeArguments: readonly string[]): ChildProcess {
-  return fork(program, {
+  const worker = fork(program, {
     silent: true,
     env: { NODE_ENV: 'test', ...process.env },
     execArgv: [...nodeArguments, '--enable-source-maps'],
     serialization: 'advanced',
   });
+  // What cannot be sent any more is told by its exit.
+  return worker.on('error', () => undefined);
 }
 
 function inGroups(files: readonly TestFile[]): TestFile[][] {
