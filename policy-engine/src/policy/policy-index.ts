@@ -7,7 +7,7 @@ import type { Search } from './search.ts';
 import { groupInSteps, sliceLength } from './steps.ts';
 
 /** Maximum number of assertions that are compared one by one: a look-up would take about as long. */
-const maxChain = 12;
+const maxChain = 8;
 
 type MakeGroup<T> = (assertions: readonly CompiledAssertion[]) => T | Steps<T>;
 

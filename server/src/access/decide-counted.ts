@@ -1,6 +1,6 @@
 import { type Decision, type DecisionContext, type DomainPolicy, decideInDomain } from '@signet/policy-engine/policy';
 
-/** About what a decision takes without a search, in units of `maxWork` of the engine. */
+/** Approximate cost of a decision beside its search, in units of `maxWork` of the engine. */
 const stepsADecision = 5;
 
 /** What is asked of a policy. */
