@@ -38,7 +38,7 @@ export interface IssueTokensDeps {
 }
 
 /** The tokens of an answer, and what the log says of them. */
-export interface IssuedTokens {
+interface IssuedTokens {
   readonly tokens: AccessTokenResponse;
   readonly given: {
     readonly domain: DomainName;
