@@ -76,7 +76,7 @@ test.before('packing takes a folder that is relative, prints what npm says, and 
     rooms.filter((room) => !existsSync(tarball(room))),
     [],
   );
-  for (const room of rooms) t.regex(packing.stderr, new RegExp(`> @signet/${room}@0\\.1\\.0 prepack`));
+  for (const room of rooms) t.regex(packing.stderr, new RegExp(`> @signet/${room}@0\\.2\\.0 prepack`));
 });
 
 test('packing names the Node that it needs, and its usage', async (t) => {
