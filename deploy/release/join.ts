@@ -23,10 +23,13 @@ interface Manifest {
 
 const readManifest = (folder: string): Manifest => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 
+/** Packages that are imported, so that they have types and an entry point for each path they export. */
+const libraries: readonly string[] = ['policy-engine', 'client'];
+
 /** Source modules of the room that become files of their own: started programs, or the entry points of a library. */
 function entriesOf(room: string): string[] {
   if (room === 'server') return ['src/main.ts', 'src/impact-process.ts', 'src/dev/end-with-parent.ts'];
-  if (room !== 'client') return ['src/main.ts'];
+  if (!libraries.includes(room)) return ['src/main.ts'];
   const { exports = {} } = readManifest('.');
   return Object.values(exports).flatMap((entry) =>
     typeof entry === 'string' ? [] : [entry['@signet/source']?.slice(2) ?? ''],
@@ -87,18 +90,20 @@ function writeLicences(room: string, metafiles: readonly Metafile[]): void {
   if (texts.length > 0) writeFileSync('joined/THIRD-PARTY-LICENSES.txt', texts.join(`\n${'-'.repeat(80)}\n\n`));
 }
 
-/** Copies the declarations of the client and of the engine, and has the client's refer to the engine's by path. */
-function joinTypes(): void {
+/** Copies the declarations that the compiler made of a package. */
+function joinTypes(from: string, to: string): void {
+  cpSync(from, to, { recursive: true, filter: (path) => /\.d\.ts$|^[^.]+$/.test(basename(path)) });
+}
+
+/** Copies the declarations of the engine into the client, whose own refer to them by path from then on. */
+function joinEngineTypes(): void {
   const engine = join(top, 'policy-engine');
-  const declarations = (from: string, to: string) =>
-    cpSync(from, to, { recursive: true, filter: (path) => /\.d\.ts$|^[^.]+$/.test(basename(path)) });
-  declarations('dist', 'joined');
-  declarations(join(engine, 'dist'), 'joined/policy-engine');
+  joinTypes(join(engine, 'dist'), 'joined/policy-engine');
   const { exports = {} } = readManifest(engine);
   const typesOf = (subpath: string): string => {
     const entry = exports[`.${subpath}`];
     if (typeof entry !== 'object') throw new Error(`@signet/policy-engine${subpath} is not exported`);
-    return join('joined/policy-engine', relative('dist', entry['types'] ?? ''));
+    return join('joined/policy-engine', relative('joined', entry['types'] ?? ''));
   };
   for (const file of globSync('joined/**/*.d.ts', { exclude: ['joined/policy-engine/**'] })) {
     const text = readFileSync(file, 'utf8').replaceAll(/'@signet\/policy-engine([^']*)'/g, (_, subpath: string) => {
@@ -112,5 +117,6 @@ function joinTypes(): void {
 if (import.meta.main) {
   const room = basename(process.cwd());
   await joinRoom(room);
-  if (room === 'client') joinTypes();
+  if (libraries.includes(room)) joinTypes('dist', 'joined');
+  if (room === 'client') joinEngineTypes();
 }

@@ -25,7 +25,7 @@ const roots: readonly (readonly [prefix: string, folder: string])[] = [
 ];
 
 const corePage = `<!doctype html><title>core</title>
-<script type="importmap">{ "imports": { "jose": "/jose/index.js", "core": "/engine/core.js" } }</script>
+<script type="importmap">{ "imports": { "jose/key/import": "/jose/key/import.js", "jose/jws/compact/verify": "/jose/jws/compact/verify.js", "core": "/engine/core.js" } }</script>
 <script type="module">
 const say = (value) => fetch('/result', { method: 'POST', body: JSON.stringify(value) });
 addEventListener('error', ({ message }) => say({ error: message }));

@@ -2,7 +2,15 @@ export { PolicyEngineError } from '../errors.ts';
 export { type KeySource, sharesKey, staticKeys } from '../keys/index.ts';
 export { type BundleInput, buildBundle } from './build.ts';
 export type { BundlePayload } from './decode-payload.ts';
-export { type BundleForm, type BundleSigningKey, signBundle, stringifyBundle, withDerSignature } from './sign.ts';
+export {
+  type BundleForm,
+  type BundleInParts,
+  type BundleSigningKey,
+  bundleText,
+  signBundle,
+  signBundleInParts,
+  withDerSignature,
+} from './sign.ts';
 export {
   type BundleFloor,
   type BundleVersion,

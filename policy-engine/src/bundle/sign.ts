@@ -32,8 +32,16 @@ const encoder = new TextEncoder();
 /** Bytes of the payload between two yields; what is made base64url by itself is a multiple of three. */
 const sliceLength = 49_152;
 
-/** Bytes of base64url that are hashed and become text at once: as many as Node keeps outside of the heap, where the garbage collector need not move them. */
-const textLength = 1_048_576;
+/** Bytes of base64url that are one part. */
+const partLength = 1_048_576;
+
+/** A signed bundle whose payload is not one string: copying 16 MiB into one holds the thread for as long as encoding all of them. */
+export interface BundleInParts {
+  /** Base64url in ASCII, at most 1 MiB each. */
+  readonly payload: readonly Uint8Array[];
+  /** The other members. */
+  readonly rest: Omit<JwsPolicyData, 'payload'>;
+}
 
 /**
  * Signs a payload as flattened JWS JSON with ES256 (docs/reference/policy-bundles.md#forms). `pause` is called between slices of work, so
@@ -46,39 +54,47 @@ export async function signBundle(
   form: BundleForm = 'p1363',
   pause: Pause = () => undefined,
 ): Promise<JwsPolicyData> {
+  const { payload, rest } = await signBundleInParts(data, key, form, pause);
+  return { payload: Buffer.concat(payload).toString('latin1'), ...rest };
+}
+
+/** `signBundle`, with the payload in parts. */
+export async function signBundleInParts(
+  data: SignedPolicyData,
+  key: BundleSigningKey,
+  form: BundleForm,
+  pause: Pause,
+): Promise<BundleInParts> {
   const signer = signerWith(key.privateKey);
   const protectedHeader = encodeBase64url(encoder.encode(JSON.stringify(headerOf(key.kid, form))));
   signer.update(encoder.encode(`${protectedHeader}.`));
-  const payload = await runWithPauses(
-    encodeInSteps(data, (text) => signer.update(text)),
-    pause,
-  );
-  const signature = await signer.sign();
-  const bundle = {
-    payload,
+  const payload = await runWithPauses(encodeInSteps(data), pause);
+  for (const part of payload) {
+    signer.update(part);
+    await pause();
+  }
+  const rest = {
     protected: protectedHeader,
     ...(form !== 'rfc7515' && { header: { kid: key.kid } }),
-    signature: encodeBase64url(signature),
+    signature: encodeBase64url(await signer.sign()),
   };
-  return form === 'der' ? withDerSignature(bundle) : bundle;
+  return { payload, rest: form === 'der' ? withDerSignature(rest) : rest };
 }
 
-/** The JSON of the payload in base64url. `update` gets it part by part. */
-function* encodeInSteps(data: SignedPolicyData, update: (text: Uint8Array) => void): Steps<string> {
+/** The JSON of the payload in base64url. */
+function* encodeInSteps(data: SignedPolicyData): Steps<Uint8Array[]> {
   const bytes = Buffer.allocUnsafe(sliceLength);
-  const text = Buffer.allocUnsafeSlow(textLength);
-  let payload = '';
+  const parts: Uint8Array[] = [];
+  let part = Buffer.allocUnsafeSlow(partLength);
   let [filled, written] = [0, 0];
-  const takeText = () => {
-    update(text.subarray(0, written));
-    payload += text.toString('latin1', 0, written);
-    written = 0;
-  };
   const takeWhole = (length: number) => {
-    written += text.write(bytes.toString('base64url', 0, length), written, 'latin1');
+    written += part.write(bytes.toString('base64url', 0, length), written, 'latin1');
     bytes.copyWithin(0, length, filled);
     filled -= length;
-    if (written + (sliceLength / 3) * 4 > textLength) takeText();
+    if (written + (sliceLength / 3) * 4 <= partLength) return;
+    parts.push(part.subarray(0, written));
+    part = Buffer.allocUnsafeSlow(partLength);
+    written = 0;
   };
   for (const piece of jsonPieces(data)) {
     for (let rest = piece; rest !== ''; ) {
@@ -91,18 +107,19 @@ function* encodeInSteps(data: SignedPolicyData, update: (text: Uint8Array) => vo
     }
   }
   takeWhole(filled);
-  takeText();
+  // A copy: most bundles are far smaller than a part.
+  parts.push(Buffer.from(part.subarray(0, written)));
   yield;
-  return payload;
+  return parts;
 }
 
-/** What `JSON.stringify` writes for a bundle, without a look at every character of its payload: base64url stands for itself. */
-export function stringifyBundle({ payload, ...rest }: JwsPolicyData): string {
-  return `{"payload":"${payload}",${JSON.stringify(rest).slice(1)}`;
+/** What `JSON.stringify` writes for the bundle, in parts: base64url needs no escapes. */
+export function bundleText({ payload, rest }: BundleInParts): Uint8Array[] {
+  return [encoder.encode('{"payload":"'), ...payload, encoder.encode(`",${JSON.stringify(rest).slice(1)}`)];
 }
 
 /** The same bundle for old readers: with the one signature that it has, in DER. The bundle must have it as r and s, as `signBundle` makes it. */
-export function withDerSignature(bundle: JwsPolicyData): JwsPolicyData {
+export function withDerSignature<Bundle extends Pick<JwsPolicyData, 'signature'>>(bundle: Bundle): Bundle {
   const signature = decodeBase64url(bundle.signature);
   if (signature?.length !== 64) {
     throw new PolicyEngineError('invalid-options', 'the signature must be r and s of P-256, 32 bytes each');

@@ -1,4 +1,5 @@
-import { type CryptoKey, importJWK } from 'jose';
+import type { CryptoKey } from 'jose';
+import { importJWK } from 'jose/key/import';
 import type { PolicyEngineError } from '../errors.ts';
 import type { Jwk, JwkList, KeyPurpose } from '../wire/index.ts';
 import { decodeJwkList, type KeyRules } from './decode-jwk.ts';

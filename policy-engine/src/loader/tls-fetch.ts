@@ -1,8 +1,6 @@
-import { request } from 'node:https';
 import { Readable } from 'node:stream';
 import type { KeysFetch, KeysResponse } from '../keys/index.ts';
 import { secureClientOptions } from '../middleware/tls-options.ts';
-import { checkServerIs } from '../server-identity.ts';
 
 /** PEM texts, as `node:tls` takes them. */
 export interface KeysTls {
@@ -21,7 +19,9 @@ export interface KeysTls {
 
 /** A `fetch` over HTTPS with own certificates, from the token server only; redirects are answers like any other. */
 export function fetchWithTls(tls: KeysTls | (() => KeysTls)): KeysFetch {
-  return (url, { headers, signal }) => {
+  return async (url, { headers, signal }) => {
+    // Loaded on first use: an engine that reads key files needs neither `node:https` nor `node:tls`.
+    const [{ request }, { checkServerIs }] = await Promise.all([import('node:https'), import('../server-identity.ts')]);
     const { promise, resolve, reject } = Promise.withResolvers<KeysResponse>();
     const { ca, cert, key, serverIdentity } = typeof tls === 'function' ? tls() : tls;
     const asked = request(url, {

@@ -1,4 +1,4 @@
-import { type FSWatcher, watch } from 'chokidar';
+import type { FSWatcher } from 'chokidar';
 import { type Place, placeOf } from './place.ts';
 
 /** Calls `act` again and again, until the function that it answers is called. Must not keep the process alive. */
@@ -112,6 +112,8 @@ export class Watch {
   async #follow(): Promise<void> {
     await this.#watcher?.close();
     this.#watcher = undefined;
+    // Loaded on first use: an engine without file events needs no watcher.
+    const { watch } = await import('chokidar');
     if (this.#closed || this.#place?.directory === undefined) return;
     const watcher = watch(this.#directory, {
       depth: 0,

@@ -1,4 +1,5 @@
-import { type CryptoKey, compactVerify } from 'jose';
+import type { CryptoKey } from 'jose';
+import { compactVerify } from 'jose/jws/compact/verify';
 
 /** A token in the form of a JWS (RFC 7515 §7.1) whose parts were found to be canonical base64url. */
 export interface SignedText {

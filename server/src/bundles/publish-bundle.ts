@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import {
   type BundleForm,
   buildBundle,
+  bundleText,
   issuedSkew,
   maxBundleBytes,
-  signBundle,
-  stringifyBundle,
+  signBundleInParts,
   withDerSignature,
 } from '@signet/policy-engine/bundle';
 import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
@@ -49,8 +49,8 @@ interface IssuedBundle {
   readonly modifiedTag: string;
   /** When it was issued, in milliseconds since the epoch. */
   readonly issued: number;
-  /** The JSON text that carries it. */
-  readonly json: string;
+  /** The JSON text that carries it, in parts. */
+  readonly json: readonly Uint8Array[];
   /** Whether an assertion of it counts under conditions only. */
   hasConditions(): boolean;
 }
@@ -82,8 +82,8 @@ export interface BundlePublisher {
   publishOld(domain: DomainSnapshot): PublishedBundle;
 }
 
-/** Texts of bundles kept, in characters. The size is given with each entry: its length is not known before it is signed. */
-const cacheCharacters = 64 * 1024 * 1024;
+/** Texts of bundles kept, in bytes. The size is given with each entry: its length is not known before it is signed. */
+const cacheBytes = 64 * 1024 * 1024;
 
 /** The time by a clock that a small step back does not move: hosts refuse what is issued before what they have. */
 function withoutStepsBack(clock: Clock): () => number {
@@ -110,9 +110,9 @@ interface Edition {
   readonly sign: () => Promise<SignedTexts>;
 }
 
-/** The JSON texts that carry one signature. */
+/** The JSON texts that carry one signature, in parts. */
 interface SignedTexts {
-  textOf(form: BundleForm): string;
+  textOf(form: BundleForm): readonly Uint8Array[];
 }
 
 /** Which signatures wait for each other, and which are the same piece of work. */
@@ -126,7 +126,7 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
   const lifetimeMs = deps.lifetimeSeconds * 1000;
   const now = withoutStepsBack(deps.clock);
   const takeTurn = signingTurns<readonly [Edition, SignedTexts]>(deps.pace);
-  const signed = new LRUCache<string, Promise<SignedTexts>, number>({ maxSize: cacheCharacters });
+  const signed = new LRUCache<string, Promise<SignedTexts>, number>({ maxSize: cacheBytes });
 
   /** Decides what the next bundle of a domain is, at this moment. */
   function editionOf(domain: DomainSnapshot, shape: Shape, versions: PolicyVersions): Edition {
@@ -250,7 +250,7 @@ async function signOld(
   key: SigningKey,
 ) {
   const policies = selectPolicies(all, new Map());
-  const text = JSON.stringify(signOldBundle({ domain: name, modified, expires, policies }, key));
+  const text = [Buffer.from(JSON.stringify(signOldBundle({ domain: name, modified, expires, policies }, key)))];
   return { textOf: () => text };
 }
 
@@ -270,18 +270,14 @@ async function signJws({ domain, versions, shape, ...rest }: BundleContent, key:
   const data = buildBundle({ domain: name, version, modified, policies, ...rest });
   // A signed choice of versions must never pass for what is in force: the engine refuses a payload with this member.
   const chosen = versions.size === 0 ? data : { ...data, policyVersions: Object.fromEntries(versions) };
-  const bundle = await signBundle(chosen, key, shape, pauseBetweenSlices());
-  const text = stringifyBundle(bundle);
-  if (text.length > maxBundleBytes) {
+  const bundle = await signBundleInParts(chosen, key, shape, pauseBetweenSlices());
+  const text = bundleText(bundle);
+  if (text.reduce((sum, part) => sum + part.length, 0) > maxBundleBytes) {
     throw new ConflictError(`domain \`${name}\` has more policy than a bundle may hold (${maxBundleBytes} bytes)`);
   }
-  let der: string | undefined;
   return {
-    textOf(form) {
-      if (form !== 'der') return text;
-      der ??= stringifyBundle(withDerSignature(bundle));
-      return der;
-    },
+    textOf: (form) =>
+      form === 'der' ? bundleText({ payload: bundle.payload, rest: withDerSignature(bundle.rest) }) : text,
   };
 }
 

@@ -5,6 +5,7 @@ import { ForbiddenError, MissingCredentialsError, UnauthenticatedError } from '.
 import type { Caller } from '../instances/caller.ts';
 import type { ClientCertificate, Principal } from '../principal.ts';
 import type { VerifiedPrincipalToken } from '../principal-token.ts';
+import { answerInSlices } from './slices.ts';
 
 /** A short answer that is complete before its head is written. */
 export interface PlainAnswer {
@@ -71,9 +72,10 @@ export function requireCaller(ctx: RouteContext): Caller {
   return { principal: name, certificate, address, requestId };
 }
 
-/** Answers a JSON text. */
-export function answerJson(ctx: AppContext | RouteContext, json: string): void {
+/** Answers a JSON text, whole or in parts of UTF-8. */
+export function answerJson(ctx: AppContext | RouteContext, json: string | readonly Uint8Array[]): void {
   // Set before the body: Koa then leaves the type alone.
   ctx.res.setHeader('content-type', 'application/json');
-  ctx.response.body = json;
+  if (typeof json === 'string') ctx.response.body = json;
+  else answerInSlices(ctx, json);
 }

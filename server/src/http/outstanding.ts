@@ -1,8 +1,7 @@
 import type { Socket } from 'node:net';
-import { Readable } from 'node:stream';
 import { strangerOf } from '../budgets/client-addresses.ts';
-import { piecesOf } from '../steps/json-steps.ts';
 import type { AppContext, RequestState } from './context.ts';
+import { answerInSlices, sliceCharacters } from './slices.ts';
 import { TransportError } from './transport-error.ts';
 
 /** At most what may be on its way at once: bodies that still arrive, and answers that nobody has read yet. */
@@ -14,9 +13,6 @@ export interface OutstandingLimits {
   /** Bytes of one principal, or of one network where no certificate says who calls. */
   readonly principalBytes: number;
 }
-
-/** A large answer is handed to the connection in slices of so many characters, each when the one before was taken. */
-const sliceCharacters = 65_536;
 
 /** What is on its way for one connection. */
 interface Connection {
@@ -151,25 +147,15 @@ function bodyBytes({ req, state }: AppContext, bodyLimit: (path: string) => numb
   return state.announcedBytes;
 }
 
-/** Puts slices in the place of a large text or buffer. Answers how many bytes the answer holds until it is read. */
+/** Has a large text or buffer answered in slices. Answers how many bytes the answer holds until it is read. */
 function inSlices(ctx: AppContext): number {
-  const { answer } = ctx.state;
+  const { answer, isSharedAnswer } = ctx.state;
   if (answer !== undefined) return answer.text.length;
   const { body } = ctx.response;
-  if (typeof body !== 'string' && !Buffer.isBuffer(body)) return 0;
-  if (body.length <= sliceCharacters) return body.length;
-  const { length } = ctx;
-  const type = ctx.res.getHeader('Content-Type');
-  ctx.body = Readable.from(slicesOf(body), { objectMode: false });
-  if (type !== undefined) ctx.res.setHeader('Content-Type', type);
-  ctx.length = length ?? Buffer.byteLength(body);
-  return ctx.state.isSharedAnswer === true ? sliceCharacters : body.length;
-}
-
-function* slicesOf(body: string | Buffer): Generator<Buffer> {
-  if (typeof body === 'string') {
-    for (const piece of piecesOf(body, sliceCharacters)) yield Buffer.from(piece);
-    return;
+  if (typeof body === 'string' || Buffer.isBuffer(body)) {
+    if (body.length <= sliceCharacters) return body.length;
+    answerInSlices(ctx, typeof body === 'string' ? body : [body]);
   }
-  for (let at = 0; at < body.length; at += sliceCharacters) yield body.subarray(at, at + sliceCharacters);
+  const length = ctx.length ?? 0;
+  return isSharedAnswer === true ? Math.min(length, sliceCharacters) : length;
 }

@@ -64,7 +64,7 @@ async function publishAll(store: Store): Promise<Published['bundles']> {
     const [payload = '', ownPayload = ''] = await Promise.all(
       (['p1363', 'rfc7515'] as const).map(async (form) => {
         const { json } = await publisher.publish(domain, form).issue();
-        return Buffer.from(JSON.parse(json).payload, 'base64url').toString();
+        return Buffer.from(JSON.parse(Buffer.concat(json).toString()).payload, 'base64url').toString();
       }),
     );
     // What hosts get has another header since, and so a tag of its own; it is no other policy to them.
