@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { PostgresSettings } from '@signet/server/config/store-place';
 import { PostgresConnections } from '@signet/server/store/postgres/connections';
-import { SignetPostgresDialect } from '@signet/server/store/postgres/dialect';
 import { listen } from '@signet/server/store/postgres/listen';
 import { openPostgresStore } from '@signet/server/store/postgres/open-postgres';
+import { PostgresQueries } from '@signet/server/store/postgres/postgres-queries';
 import { usesOf } from '@signet/server/store/postgres/uses';
 import test, { type ExecutionContext } from 'ava';
-import { Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import { noPostgres, type PostgresServer, postgresPrograms, startPostgres, startStandby } from '#support/postgres';
 import { until } from '#support/until';
 
@@ -174,8 +174,8 @@ postgresTest('a transaction whose statement failed is not acknowledged', async (
   const settings = server.settings(await server.createDatabase());
   const connections = await opened(t, settings);
   const { commit, timeoutMs } = usesOf(settings).reads;
-  const db = new Kysely({ dialect: new SignetPostgresDialect(connections, { begin: 'begin', commit, timeoutMs }) });
-  const swallowed = db.transaction().execute(async (transaction) => {
+  const queries = new PostgresQueries(connections, { begin: 'begin', commit, timeoutMs });
+  const swallowed = queries.transact(async (transaction) => {
     await sql`create table kept (id int)`.execute(transaction);
     await sql`select nothing`.execute(transaction).catch(() => undefined);
   });

@@ -70,8 +70,8 @@ test('what is executed while reads are started is of one instant, and what comes
     writer.exec('insert into noted values (1)');
     counts.push(count(db));
   });
-  counts.push(count(readings.db));
+  counts.push(count(readings.queries.db));
   t.deepEqual(await Promise.all(counts), [0, 0, 1]);
-  await readings.close();
+  await readings.queries.close();
   writer.close();
 });

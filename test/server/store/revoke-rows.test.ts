@@ -1,11 +1,9 @@
 import { join } from 'node:path';
 import { revokeRows } from '@signet/server/store/certificate-rows';
-import type { Schema } from '@signet/server/store/database-schema';
-import { SignetSqliteDialect } from '@signet/server/store/sqlite/dialect';
 import { migrate } from '@signet/server/store/sqlite/migrate';
+import { SqliteQueries } from '@signet/server/store/sqlite/sqlite-queries';
 import test from 'ava';
 import Database from 'better-sqlite3';
-import { Kysely } from 'kysely';
 import { temporaryFolder } from '#support/temp';
 
 const life = { issuer: 'i', state: 'issued', subject: 's', intended_at: 1, not_before: 1, not_after: 1000 };
@@ -13,9 +11,10 @@ const revocation = { reason: 'cessation-of-operation', at: 10, by: 'media.boss' 
 
 test('those that revoked certificates asked for are found without a search for each', async (t) => {
   const file = join(temporaryFolder(t), 'signet.db');
-  const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(new Database(file), 'changes') });
-  t.teardown(() => db.destroy());
-  await migrate(db);
+  const queries = new SqliteQueries(new Database(file), 'changes');
+  t.teardown(() => queries.close());
+  await migrate(queries);
+  const { db } = queries;
   const certificate = (serial: string, asking?: string) => ({
     ...life,
     serial,

@@ -19,13 +19,11 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { StoreRefusedError, StoreUnavailableError } from '@signet/server/errors';
-import type { Schema } from '@signet/server/store/database-schema';
-import { SignetSqliteDialect } from '@signet/server/store/sqlite/dialect';
 import { migrate } from '@signet/server/store/sqlite/migrate';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
+import { SqliteQueries } from '@signet/server/store/sqlite/sqlite-queries';
 import test from 'ava';
 import Database from 'better-sqlite3';
-import { Kysely } from 'kysely';
 import { domainContent } from '#support/domains';
 import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
@@ -316,9 +314,9 @@ test('a migration that fails half-way leaves the file as it was, and is done the
   blocked.exec('create table audit (in_the_way text)');
   blocked.close();
   chmodSync(file, 0o600);
-  const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(new Database(file), 'changes') });
-  await t.throwsAsync(migrate(db), { message: /audit/ });
-  await db.destroy();
+  const queries = new SqliteQueries(new Database(file), 'changes');
+  await t.throwsAsync(migrate(queries), { message: /audit/ });
+  await queries.close();
   const looked = new Database(file);
   const tables = looked.prepare(
     `select name from sqlite_master where type = 'table' and name in ('domains', 'signing_keys')`,

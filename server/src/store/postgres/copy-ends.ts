@@ -1,5 +1,5 @@
 import { systemClock } from '@signet/policy-engine/clock';
-import { Kysely, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { PostgresSettings } from '../../config/store-place.ts';
 import { ConflictError } from '../../errors.ts';
 import type { CopyTarget } from '../copy/copy-end.ts';
@@ -7,11 +7,11 @@ import { partialCopy } from '../copy/copy-mark.ts';
 import type { Schema } from '../database-schema.ts';
 import { refuseOtherSteps } from '../known-steps.ts';
 import { commandName, PostgresConnections, serverName } from './connections.ts';
-import { SignetPostgresDialect } from './dialect.ts';
 import { appliedSteps, checkTables, type MigrateOptions, migrate } from './migrate.ts';
 import { placeOf } from './open-postgres.ts';
 import { isMarked } from './partial-copy.ts';
 import { refusalOf, translateError } from './postgres-errors.ts';
+import { PostgresQueries } from './postgres-queries.ts';
 import { usesOf } from './uses.ts';
 
 /** A database to copy. Unless others may use it meanwhile, throws `ConflictError` when servers are connected to it. */
@@ -51,20 +51,19 @@ async function openEnd(settings: PostgresSettings, options: EndOptions): Promise
   try {
     await connections.open();
     const uses = usesOf(settings);
-    const opened = (use: keyof typeof uses) =>
-      new Kysely<Schema>({ dialect: new SignetPostgresDialect(connections, uses[use]) });
-    const reads = opened('reads');
+    const reads = new PostgresQueries(connections, uses.reads).db;
     if (others === 'locked-out') await refuseServers(reads, place);
     await migrate(connections, { place, now: systemClock.now(), mode, beforeTables });
     await checkTables(reads, place);
     if (schema === 'exact') refuseOtherSteps(await appliedSteps(reads), place);
     if (marked === 'refused' && (await isMarked(reads))) throw partialCopy(place);
-    const [snapshots, fills] = [opened('snapshots'), opened('fills')];
+    const snapshots = new PostgresQueries(connections, uses.snapshots);
+    const fills = new PostgresQueries(connections, uses.fills);
     return {
       place,
       host: connections.host() ?? '',
-      snapshot: (work) => translated(snapshots.transaction().execute(work)),
-      change: (work) => translated(fills.transaction().execute(work)),
+      snapshot: (work) => translated(snapshots.transact(work)),
+      change: (work) => translated(fills.transact(work)),
       isMarked,
       ...(others === 'locked-out' && { requireUnused: () => translated(refuseServers(reads, place)) }),
       close: () => connections.close(),
@@ -100,7 +99,7 @@ export async function appliedPostgresSteps(settings: PostgresSettings): Promise<
   try {
     await connections.open();
     const { reads } = usesOf(settings);
-    return await appliedSteps(new Kysely<Schema>({ dialect: new SignetPostgresDialect(connections, reads) }));
+    return await appliedSteps(new PostgresQueries(connections, reads).db);
   } catch (error) {
     throw refusalOf(error, `\`${placeOf(settings)}\``);
   } finally {

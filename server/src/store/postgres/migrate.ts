@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Kysely, PostgresAdapter, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { StoreRefusedError, StoreUnavailableError } from '../../errors.ts';
 import { type Schema, tableNames } from '../database-schema.ts';
@@ -8,9 +8,9 @@ import { insertMeta } from '../meta-row.ts';
 import { largeIndices, migrations, stepsNeeded } from '../migrations/index.ts';
 import { ByteWiseText } from './byte-wise-text.ts';
 import type { PostgresConnections } from './connections.ts';
-import { SignetPostgresDialect } from './dialect.ts';
 import { createLargeIndices } from './large-indices.ts';
 import { isWorthRepeating, sqlStateOf } from './postgres-errors.ts';
+import { PostgresQueries } from './postgres-queries.ts';
 
 /** Of the advisory lock under which one server migrates. */
 const migrationLock = 6_000_601;
@@ -39,19 +39,16 @@ const levelTable = sql`create table if not exists schema_level (
  * that program says so. Throws `StoreRefusedError` for any other, and `StoreUnavailableError` when the wait is too long.
  */
 export async function migrate(connections: PostgresConnections, options: MigrateOptions): Promise<void> {
-  const db = new Kysely<Schema>({
-    dialect: new MigrationDialect(connections, migrationUse),
-    plugins: [new ByteWiseText()],
-  });
-  await runStepsOnce(db, options);
-  if (options.mode === 'migrate') await createLargeIndices(db, connections, largeIndices);
+  const queries = new PostgresQueries(connections, migrationUse, [new ByteWiseText()]);
+  await runStepsOnce(queries, options);
+  if (options.mode === 'migrate') await createLargeIndices(queries.db, connections, largeIndices);
 }
 
-async function runStepsOnce(db: Kysely<Schema>, options: MigrateOptions): Promise<void> {
+async function runStepsOnce(queries: PostgresQueries, options: MigrateOptions): Promise<void> {
   for (let waits = 1; ; waits++) {
-    if (await isCurrent(db, options)) return;
+    if (await isCurrent(queries.db, options)) return;
     try {
-      await db.transaction().execute((transaction) => runSteps(transaction, options));
+      await queries.transact((transaction) => runSteps(transaction, options));
       return;
     } catch (error) {
       // The wait for a lock was too long, or would never have ended: an index that another server makes may wait for this one.
@@ -71,19 +68,6 @@ const migrationUse = {
   commit: 'commit',
   timeoutMs: stepTimeoutMs,
 };
-
-class MigrationDialect extends SignetPostgresDialect {
-  /** The lock of the transaction is the lock: one of a session is lost behind a pooler. */
-  override createAdapter(): PostgresAdapter {
-    return new LockedAdapter();
-  }
-}
-
-class LockedAdapter extends PostgresAdapter {
-  override async acquireMigrationLock(): Promise<void> {}
-
-  override async releaseMigrationLock(): Promise<void> {}
-}
 
 async function isCurrent(db: Kysely<Schema>, { place, mode }: MigrateOptions): Promise<boolean> {
   const applied = await appliedSteps(db);

@@ -1,17 +1,15 @@
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
-import { Kysely } from 'kysely';
 import type { PostgresSettings } from '../../config/store-place.ts';
 import type { Store } from '../../model/store.ts';
 import { partialCopy } from '../copy/copy-mark.ts';
-import type { Schema } from '../database-schema.ts';
 import { KyselyStore } from '../kysely-store.ts';
 import { PostgresConnections } from './connections.ts';
-import { SignetPostgresDialect } from './dialect.ts';
 import { listen } from './listen.ts';
 import { checkTables, migrate } from './migrate.ts';
 import { isMarked } from './partial-copy.ts';
 import { PostgresStoreDatabase } from './postgres-database.ts';
 import { refusalOf } from './postgres-errors.ts';
+import { PostgresQueries } from './postgres-queries.ts';
 import { usesOf } from './uses.ts';
 
 export interface PostgresStoreOptions {
@@ -40,7 +38,7 @@ export async function openPostgresStore(
     const mode = readonly || settings.migrate === 'manual' ? 'check' : 'migrate';
     await migrate(connections, { place, now: clock.now(), mode });
     const uses = usesOf(settings);
-    const reads = new Kysely<Schema>({ dialect: new SignetPostgresDialect(connections, uses.reads) });
+    const reads = new PostgresQueries(connections, uses.reads).db;
     await checkTables(reads, place);
     if (await isMarked(reads)) throw partialCopy(place);
     const listener = settings.listen && !readonly ? listen({ connections, onProblem }) : undefined;

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '@signet/policy-engine/clock';
-import { CompiledQuery, Kysely, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { StoreReadOnlyError } from '../../errors.ts';
 import type { Moment, NewestRecord, PoolUse, StoreCondition, StoreState } from '../../model/store.ts';
 import { headOfChanges } from '../change-rows.ts';
 import type { Schema } from '../database-schema.ts';
 import type { Durability, StoreDatabase } from '../store-database.ts';
 import type { PostgresConnections } from './connections.ts';
-import { SignetPostgresDialect, type TransactionUse } from './dialect.ts';
 import { type Listener, tellOthers } from './listen.ts';
 import { isReadOnly, isWorthRepeating, translateError } from './postgres-errors.ts';
+import { PostgresQueries } from './postgres-queries.ts';
 import type { Uses } from './uses.ts';
 
 /** A change that ended because of others is done again this often, after ever longer pauses (milliseconds, with full jitter). */
@@ -41,10 +41,10 @@ interface Seen {
 export class PostgresStoreDatabase implements StoreDatabase {
   readonly #deps: PostgresDeps;
   readonly #reader: Kysely<Schema>;
-  readonly #views: Kysely<Schema>;
-  readonly #shared: Kysely<Schema>;
-  readonly #deferred: Kysely<Schema>;
-  readonly #alone: Kysely<Schema>;
+  readonly #views: PostgresQueries;
+  readonly #shared: PostgresQueries;
+  readonly #deferred: PostgresQueries;
+  readonly #alone: PostgresQueries;
   #condition: StoreCondition = 'writable';
   #seen: Seen | undefined;
   /** Since the last look. */
@@ -52,13 +52,12 @@ export class PostgresStoreDatabase implements StoreDatabase {
 
   constructor(deps: PostgresDeps) {
     this.#deps = deps;
-    const opened = (use: TransactionUse) =>
-      new Kysely<Schema>({ dialect: new SignetPostgresDialect(deps.connections, use) });
-    this.#reader = opened(deps.uses.reads);
-    this.#views = opened(deps.uses.views);
-    this.#shared = opened(deps.uses.shared);
-    this.#deferred = opened(deps.uses.deferred);
-    this.#alone = opened(deps.uses.alone);
+    const { connections, uses } = deps;
+    this.#reader = new PostgresQueries(connections, uses.reads).db;
+    this.#views = new PostgresQueries(connections, uses.views);
+    this.#shared = new PostgresQueries(connections, uses.shared);
+    this.#deferred = new PostgresQueries(connections, uses.deferred);
+    this.#alone = new PostgresQueries(connections, uses.alone);
   }
 
   async reader(): Promise<Kysely<Schema>> {
@@ -74,26 +73,24 @@ export class PostgresStoreDatabase implements StoreDatabase {
   }
 
   view<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result> {
-    return this.#views.transaction().execute(work);
+    return this.#views.transact(work);
   }
 
   transact<Result>(
     work: (db: Kysely<Schema>) => Promise<Result>,
     durability: Durability = 'acknowledged',
   ): Promise<Result> {
-    const db = durability === 'deferred' ? this.#deferred : this.#shared;
-    return this.#writing(() => db.transaction().execute(work));
+    const queries = durability === 'deferred' ? this.#deferred : this.#shared;
+    return this.#writing(() => queries.transact(work));
   }
 
   transactAlone<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result> {
-    return this.#writing(() => this.#alone.transaction().execute(work));
+    return this.#writing(() => this.#alone.transact(work));
   }
 
   /** The time is the one of the database: it is the same for all servers. */
   async noteChange(db: Kysely<Schema>): Promise<void> {
-    await db.executeQuery(
-      CompiledQuery.raw(this.#deps.listener === undefined ? noteTime : `${noteTime}; ${tellOthers}`),
-    );
+    await sql.raw(this.#deps.listener === undefined ? noteTime : `${noteTime}; ${tellOthers}`).execute(db);
   }
 
   condition(): StoreCondition {

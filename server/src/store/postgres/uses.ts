@@ -1,5 +1,5 @@
 import type { PostgresSettings } from '../../config/store-place.ts';
-import type { TransactionUse } from './dialect.ts';
+import type { TransactionUse } from './postgres-queries.ts';
 
 /**
  * Of the advisory lock that orders changes: whoever changes what a right depends on holds it alone, whoever records what a right was asked

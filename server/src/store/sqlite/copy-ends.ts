@@ -2,19 +2,17 @@ import { lstatSync, rmSync } from 'node:fs';
 import { systemClock } from '@signet/policy-engine/clock';
 import { syncFileSync } from '@signet/policy-engine/internal/files';
 import type Database from 'better-sqlite3';
-import { Kysely } from 'kysely';
 import { ConflictError } from '../../errors.ts';
 import type { CopyEnd, CopyTarget } from '../copy/copy-end.ts';
 import { markBeforeTables } from '../copy/copy-mark.ts';
-import type { Schema } from '../database-schema.ts';
 import { mayWrite, openDatabase, openForReading } from './connect.ts';
-import { SignetSqliteDialect } from './dialect.ts';
 import { checkOwnFile, checkStoreFile, createStoreFile } from './file-checks.ts';
 import { requireInStep } from './in-step.ts';
 import { appliedSteps, checkSchema, knownSchemas } from './known-schema.ts';
 import { lookAt, prepareWhenFree, refusalOf, refuseLostFile } from './open-sqlite.ts';
 import { isMarked } from './partial-copy.ts';
 import { isBusy } from './sqlite-errors.ts';
+import { SqliteQueries } from './sqlite-queries.ts';
 import { readWitness, replaceWitness } from './witness.ts';
 import { syncNameOf } from './written-file.ts';
 
@@ -60,15 +58,8 @@ function lockedDatabase(file: string): Database.Database {
 }
 
 function endOver(file: string, database: Database.Database): CopyEnd {
-  const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'reads') });
-  return {
-    place: file,
-    snapshot: (work) => db.transaction().execute(work),
-    close: async () => {
-      await db.destroy();
-      database.close();
-    },
-  };
+  const queries = new SqliteQueries(database, 'reads');
+  return { place: file, snapshot: (work) => queries.transact(work), close: () => queries.close() };
 }
 
 /** A store to copy into, made (mode 0600) where there is none, and locked until it is closed. Its witness is in step once the copy is complete. */
@@ -108,18 +99,16 @@ function isPartialCopy(file: string): boolean {
 function targetOver(file: string, database: Database.Database): CopyTarget {
   // A copy is what its source is, also one that a check has to find wrong; the digest proves that it is.
   database.pragma('foreign_keys = OFF');
-  const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes') });
-  const { snapshot } = endOver(file, database);
+  const queries = new SqliteQueries(database, 'changes');
   return {
     place: file,
-    snapshot,
-    change: (work) => db.transaction().execute(work),
+    snapshot: (work) => queries.transact(work),
+    change: (work) => queries.transact(work),
     isMarked: async () => isMarked(database),
     // Before the mark goes: a store that is whole and lacks its witness would be refused.
     completing: (position) => replaceWitness(file, position),
     close: async () => {
-      await db.destroy();
-      database.close();
+      await queries.close();
       syncFileSync(file);
       syncNameOf(file);
     },

@@ -1,11 +1,15 @@
-import type { Kysely } from 'kysely';
 import { Migrator } from 'kysely/migration';
-import type { Schema } from '../database-schema.ts';
 import { migrations } from '../migrations/index.ts';
+import type { SqliteQueries } from './sqlite-queries.ts';
 
-/** Runs the missing steps in one transaction that takes the write lock first, so one process does it and the others find it done. */
-export async function migrate(db: Kysely<Schema>): Promise<void> {
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
-  const { error } = await migrator.migrateToLatest();
-  if (error !== undefined) throw error;
+/**
+ * Runs the missing steps, up to and with `last` (default: all), in one transaction that takes the write lock first: one process does it, the others
+ * find it done.
+ */
+export async function migrate(queries: SqliteQueries, last?: string): Promise<void> {
+  await queries.transact(async (db) => {
+    const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+    const { error } = await (last === undefined ? migrator.migrateToLatest() : migrator.migrateTo(last));
+    if (error !== undefined) throw error;
+  });
 }

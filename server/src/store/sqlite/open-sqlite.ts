@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import type Database from 'better-sqlite3';
-import { Kysely } from 'kysely';
+import type { Kysely } from 'kysely';
 import { StoreRefusedError, StoreUnavailableError } from '../../errors.ts';
 import type { Store } from '../../model/store.ts';
 import type { Schema } from '../database-schema.ts';
@@ -10,12 +10,12 @@ import { insertMeta } from '../meta-row.ts';
 import { stepNames } from '../schema-steps.ts';
 import { breakSeal } from './backup-seal.ts';
 import { openDatabase } from './connect.ts';
-import { SignetSqliteDialect } from './dialect.ts';
 import { checkStoreFile, createStoreFile } from './file-checks.ts';
 import { nothing, readPosition, requireInStep } from './in-step.ts';
 import { appliedSteps, checkSchema, knownSchemas } from './known-schema.ts';
 import { LockRetry } from './lock.ts';
 import { isCorrupt, isNoDatabase, isReadonly, isSystemError, translateError } from './sqlite-errors.ts';
+import { SqliteQueries } from './sqlite-queries.ts';
 import { SqliteStoreDatabase } from './store-connections.ts';
 import { createWitness, readWitness } from './witness.ts';
 
@@ -121,20 +121,18 @@ interface Preparation {
 async function prepare(file: string, { clock, retry, beside, beforeTables }: Preparation): Promise<void> {
   checkWhole(file, beside);
   const database = openDatabase(file);
-  const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes', retry) });
+  const queries = new SqliteQueries(database, 'changes', retry);
   try {
     // Before anything is written: a trigger would take part in it.
     checkSchema(database, file, knownSchemas(), 'older-is-fine');
     database.pragma('journal_mode = WAL');
-    if (appliedSteps(database).length === 0) await beforeTables?.(db);
-    if (appliedSteps(database).length < stepNames.length) await (await import('./migrate.ts')).migrate(db);
-    await insertMeta(db, clock.now());
+    if (appliedSteps(database).length === 0) await beforeTables?.(queries.db);
+    if (appliedSteps(database).length < stepNames.length) await (await import('./migrate.ts')).migrate(queries);
+    await insertMeta(queries.db, clock.now());
     if (beside === 'with-witness' && readWitness(file) === 'missing') createWitness(file, readPosition(database));
     breakSeal(database);
   } finally {
-    // Closes the file also when the query layer was never used.
-    await db.destroy();
-    database.close();
+    await queries.close();
   }
 }
 

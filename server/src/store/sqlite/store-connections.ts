@@ -62,7 +62,7 @@ export class SqliteStoreDatabase implements StoreDatabase {
   }
 
   async reader(): Promise<Kysely<Schema>> {
-    return (await this.#current()).reader.db;
+    return (await this.#current()).reader.queries.db;
   }
 
   async startReads(start: (db: Kysely<Schema>) => void): Promise<void> {
@@ -70,7 +70,7 @@ export class SqliteStoreDatabase implements StoreDatabase {
   }
 
   async view<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result> {
-    return (await this.reader()).transaction().execute(work);
+    return (await this.#current()).reader.queries.transact(work);
   }
 
   transactAlone<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result> {
@@ -256,7 +256,7 @@ export class SqliteStoreDatabase implements StoreDatabase {
       const log = fileIdentity(`${file}-wal`);
       return { identity, log, reader, writer: openWriter?.(log) };
     } catch (error) {
-      await reader.close();
+      await reader.queries.close();
       throw error;
     }
   }
@@ -269,7 +269,7 @@ export class SqliteStoreDatabase implements StoreDatabase {
     const isOurs = isSame(fileIdentity(this.#deps.file), identity);
     if (isOurs && !this.#isLogInPlace(log)) writer?.saveLog();
     this.#connections = undefined;
-    await reader.close();
+    await reader.queries.close();
     await writer?.close();
   }
 }

@@ -6,7 +6,7 @@ import { FairTurns } from '../../turns/fair-turns.ts';
 import type { Schema } from '../database-schema.ts';
 import type { Durability } from '../store-database.ts';
 import { isUnreadable } from './sqlite-errors.ts';
-import { Transactions } from './transactions.ts';
+import { SqliteQueries } from './sqlite-queries.ts';
 import { type Position, WitnessWriter } from './witness.ts';
 import { writeError } from './written-file.ts';
 
@@ -44,7 +44,7 @@ const logRemoved = 'the log of the store was removed while it was in use';
 /** The connection that changes a store: numbers every change, and has the witness say so before anybody else is told. */
 export class StoreWriter {
   readonly #database: Database.Database;
-  readonly #transactions: Transactions;
+  readonly #queries: SqliteQueries;
   readonly #turns = new FairTurns();
   readonly #witness: WitnessWriter;
   readonly #deps: WriterDeps;
@@ -62,7 +62,7 @@ export class StoreWriter {
     database.pragma(`cache_size = -${cacheKiB}`);
     // What a statement of many rows could have to put back: a file for it would need a descriptor and a folder, and could fail.
     database.pragma('temp_store = MEMORY');
-    this.#transactions = new Transactions(database);
+    this.#queries = new SqliteQueries(database, 'changes');
     this.#deps = deps;
     this.#changes = database.prepare('select total_changes()').pluck();
     // What an update returns goes through a table of its own: to read the row before costs less.
@@ -91,10 +91,10 @@ export class StoreWriter {
   transact<Result>(work: (db: Kysely<Schema>) => Promise<Result>, durability: Durability): Promise<Transacted<Result>> {
     return this.#oneAtATime(async () => {
       this.#prepareFor(durability);
-      const { result, position, at } = await this.#transactions.execute(async (run) => {
+      const { result, position, at } = await this.#queries.transact(async (db) => {
         this.#requireLog();
         const before = this.#changes.get();
-        const result = await run(work);
+        const result = await work(db);
         return { result, ...(this.#changes.get() !== before && this.#numbered(this.#deps.timeAfter)) };
       });
       if (position !== undefined) this.#acknowledge(position, durability);
@@ -106,7 +106,7 @@ export class StoreWriter {
   touch(): Promise<unknown> {
     return this.#oneAtATime(async () => {
       this.#prepareFor('acknowledged');
-      const position = await this.#transactions.execute(async () => {
+      const position = await this.#queries.transact(async () => {
         this.#requireLog();
         return this.#numbered(() => undefined).position;
       });
