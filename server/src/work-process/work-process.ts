@@ -40,7 +40,7 @@ export class JobError extends Error {
 
 /**
  * A process for work that would hold up everything else: started with the first job, ended when idle, replaced when it fails. Not a thread:
- * one that runs out of memory takes its whole process with it (docs/decisions/025).
+ * one that runs out of memory takes its whole process with it (docs/decisions/031).
  */
 interface WorkProcess {
   /**
