@@ -637,7 +637,11 @@ export const serverRows: readonly Row[] = [
     toldOneByOne(t, [{ roles: { r: [] } }, { roles: { r: list(names, 'm.s') } }]),
   ),
   maximum('server/src/store/change-rows.ts', 'maxRows', (rows, t) => followsRows(t, rows)),
-  inner('server/src/store/sqlite/sqlite-queries.ts', 'longestRunMs', 'it says when others have their turn, not what comes out'),
+  inner(
+    'server/src/store/sqlite/sqlite-queries.ts',
+    'longestRunMs',
+    'it says when others have their turn, not what comes out',
+  ),
   elsewhere(
     'server/src/store/copy/pages.ts',
     'maxPageRows',
