@@ -18,6 +18,7 @@ import { memoryPart } from './memory/part.ts';
 import { metricsPart } from './metrics/part.ts';
 import { type Options, type Part, parseOptions, UsageError, usage } from './options.ts';
 import { postgresPart } from './postgres/part.ts';
+import { prose, proseUsage } from './prose/prose.ts';
 import { reportUsage, writeReport } from './results/write.ts';
 import { sizesPart } from './sizes/part.ts';
 import { startPart } from './start/part.ts';
@@ -76,9 +77,10 @@ async function main(options: Options): Promise<void> {
 const words = process.argv.slice(2);
 const [command, ...rest] = words;
 try {
-  if (words.includes('--help')) console.log([usage, gateUsage, reportUsage].join('\n'));
+  if (words.includes('--help')) console.log([usage, gateUsage, reportUsage, proseUsage].join('\n'));
   else if (command === 'gate') gate(rest);
   else if (command === 'report') writeReport(rest);
+  else if (command === 'prose') prose(rest);
   else await main(parseOptions(words));
 } catch (error) {
   if (!(error instanceof UsageError)) throw error;
