@@ -10,10 +10,10 @@ const sextets: Uint8Array = (() => {
 
 /** From six bits to their character code. */
 const codes: Uint8Array = Uint8Array.from(alphabet, (character) => character.charCodeAt(0));
-/** What is not ASCII is no letter of the alphabet, a byte order mark neither. */
+/** Non-ASCII characters, a byte order mark included, are outside the alphabet. */
 const ascii = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** How a program turns bytes into base64url and back. */
+/** Conversion between bytes and base64url. */
 export interface Base64urlCodec {
   encode(bytes: Uint8Array): string;
   /** Fills `bytes` from a text of the length that they need, and answers whether it is the one text for them. */

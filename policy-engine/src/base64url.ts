@@ -2,7 +2,7 @@ import { type Base64urlCodec, byHand } from './base64url-by-hand.ts';
 import { nodeBuffer } from './natively.ts';
 import type { Steps } from './steps/steps.ts';
 
-/** What Node takes beyond the alphabet. */
+/** Standard base64 characters that Node accepts in base64url as well. */
 const [plus, slash] = [0x2b, 0x2f];
 
 /** Node's is many times as fast. It skips what it does not know: only a text that it would write itself is the one for its bytes. */

@@ -165,8 +165,8 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   }
 
   /**
-   * As `decide` for each request, in their order; each token is verified once. Others have their turn meanwhile. Resolves always: more
-   * than 10,000 requests are all answered `DENY_INVALID_PARAMETERS`, and `onError` is told.
+   * Decides like `decide` for each request, in order; each token is verified once. Yields to other work in between.
+   * Always resolves: more than 10,000 requests are all answered `DENY_INVALID_PARAMETERS`, and `onError` is called.
    */
   async decideMany(requests: readonly DecideRequest[]): Promise<Decision[]> {
     try {
@@ -178,8 +178,8 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   }
 
   /**
-   * Those of the resources on which the token lets its holder do the action, in their order: bounds and verification are those of
-   * `decideMany`. Resolves always; a call that failed allows none.
+   * Resources on which the token lets its holder do the action, in their order: bounds and verification are those of
+   * `decideMany`. Always resolves; a failed call allows none.
    */
   async filter(request: FilterRequest): Promise<string[]> {
     try {
@@ -192,7 +192,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     }
   }
 
-  /** As `filter` for roles without a token. Resolves always. */
+  /** Resources on which the roles, without a token, allow the action; like `filter`. Always resolves. */
   async filterRoles(request: FilterRolesRequest): Promise<string[]> {
     try {
       const { resources, ...asked } = request;
@@ -256,7 +256,10 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     }
   }
 
-  /** As `decide` for one token, with the reasons; for people and tools, as it looks at every assertion. Never throws. */
+  /**
+   * Decision of `decide` for one token with the reasons. Meant for people and tools: it looks at every assertion. Never
+   * throws.
+   */
   async explain(request: DecideRequest & { token: string }): Promise<Explanation> {
     try {
       const { action, resource, context } = request;
@@ -283,7 +286,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     }
   }
 
-  /** As `decideRoles`, with the reasons. Never throws. */
+  /** Decision of `decideRoles` with the reasons. Never throws. */
   explainRoles(request: DecideRolesRequest): Explanation {
     try {
       const { domain, roles, action, resource, context } = request;
@@ -293,7 +296,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     }
   }
 
-  /** What is in force, how old it is, and what went wrong. */
+  /** State of the engine: the bundles in force, their age, and errors. */
   health(): EngineHealth {
     const { leftOut = [] } = this.#keys;
     const health = healthOf(this.#policies.set, this.#directory, this.#recorder?.counts, this.#clock);
@@ -327,7 +330,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     void this.close();
   }
 
-  /** What a call answers that failed inside: its caller asked for what no type allows, or the fault is ours. */
+  /** Decision for a call that failed inside: arguments that no type allows, or a fault of the engine. */
   #failed(call: string, cause: unknown): Decision {
     const error = new PolicyEngineError('request-failed', `\`${call}\` failed and was denied`, { cause });
     reportFault(this.#listener, error, call);
@@ -415,7 +418,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   }
 }
 
-/** Whether a caller without types passed an array of strings: most callers have one role. */
+/** True for an array of strings from a caller without types: most callers have one role. */
 const areStrings = (values: unknown): boolean =>
   Array.isArray(values) && (values.length === 1 ? typeof values[0] === 'string' : isEachString(values));
 
@@ -432,7 +435,7 @@ function askedOf({ action, resource, context }: RequestedAccess): RequestedAcces
 
 const nothingAsked = { roles: [], action: '', resource: '' };
 
-/** What would make a verified token count. */
+/** Change that would make a verified token valid for the call. */
 function credentialChange(refusal: Status, token: VerifiedAccessToken): CredentialChange {
   if (refusal === 'DENY_TOKEN_EXPIRED') return { kind: 'renew-token' };
   const { thumbprint } = token;

@@ -1,4 +1,4 @@
-/** What can go wrong in this package outside a decision (a decision never throws, it answers a status). */
+/** Error codes of this package outside a decision (a decision never throws, it answers a status). */
 export type PolicyEngineErrorCode =
   | 'invalid-name'
   | 'invalid-options'

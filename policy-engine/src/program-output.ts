@@ -5,7 +5,7 @@
 
 /** Bytes of standard output that wait for a reader, in a program that stays; lines beyond it are counted and lost. */
 const waitingOutputBytes = 1_000_000;
-/** How long the end of a program waits for readers of its output, in milliseconds. */
+/** Timeout of a program's end for readers of its output, in milliseconds. */
 export const readersMs = 1000;
 
 let lostInAll = 0;
@@ -26,7 +26,7 @@ export function countLostLine(): void {
  */
 export function setOutputNonBlocking(): void {
   for (const stream of [process.stdout, process.stderr]) {
-    // Absent for files, which are always written at once. Node has no other call for it.
+    // Absent for files, which are always written synchronously. Node has no other call for it.
     const { _handle } = stream as { readonly _handle?: { setBlocking?(isBlocking: boolean): unknown } | null };
     _handle?.setBlocking?.(false);
   }

@@ -43,13 +43,13 @@ export class ServedDomains {
     return isUnqualified(resource) ? this.#only : domainOf(resource);
   }
 
-  /** Whether this names no domain that `others` does not. */
+  /** True if every domain here is one of `others`. */
   isWithin(others: readonly string[]): boolean {
     return this.names?.every((name) => others.includes(name)) ?? true;
   }
 }
 
-/** Whether a resource has no domain in front. */
+/** True if a resource has no domain in front. */
 export function isUnqualified(resource: unknown): boolean {
   return typeof resource === 'string' && !resource.includes(':');
 }

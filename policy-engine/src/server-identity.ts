@@ -7,7 +7,7 @@ export { PolicyEngineError } from './errors.ts';
 /** The name of the token server, unless its clients are told another. */
 export const defaultServerIdentity = 'sys.auth.server';
 
-/** What `serverIdentity` says of a server that has a public certificate: its host name alone identifies it. */
+/** Value of `serverIdentity` for a server with a public certificate: its host name alone identifies it. */
 export const hostNameOnly = 'host-name';
 
 /** `code` of the error for a certificate that is not the token server's. */
@@ -65,7 +65,7 @@ function serviceOf(identity: string): string {
   );
 }
 
-/** The URIs among the names. Node quotes a name that could be read as several: no server of ours has one, so it stands for none. */
+/** URIs among the names. Node quotes an ambiguous name: no Signet server has one, so it is skipped. */
 function urisOf({ subjectaltname: names = '' }: PeerCertificate): string[] {
   if (names.includes('"')) return [];
   return names.split(', ').flatMap((name) => (name.startsWith('URI:') ? [name.slice('URI:'.length)] : []));

@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts';
 
 /** A clock that setting another one back does not set back. */
 export interface SteadyClock extends Clock {
-  /** How far behind this one the other clock was the last time, in milliseconds; 0 when it was not. */
+  /** Lag of the other clock behind this one at the last reading, in milliseconds; 0 if there was none. */
   readonly setBackMs: number;
 }
 
@@ -13,8 +13,8 @@ export interface SteadyClock extends Clock {
 const longestStep = 900_000;
 
 /**
- * As `clock`, but while that one is set back, the time goes on as `monotonic` says, so that nothing lives longer. A step is seen
- * as far as it goes behind the time that was last asked for. `monotonic` is in milliseconds.
+ * Clock like `clock` that goes on by `monotonic` while that one is set back, so that nothing lives longer. A step is
+ * seen as far as it goes behind the time that was last asked for. `monotonic` is in milliseconds.
  */
 export function steadyClock(clock: Clock, monotonic: () => number = () => performance.now()): SteadyClock {
   let last = Number.NEGATIVE_INFINITY;

@@ -2,7 +2,7 @@ import { formatTimestamp } from '../clock.ts';
 import type { SignedPolicyData, WirePolicy } from '../wire/index.ts';
 import { separateLaterConditions } from './later-conditions.ts';
 
-/** What a bundle says of one domain. */
+/** Content of a bundle for one domain. */
 export interface BundleInput {
   domain: string;
   /** Grows when a store is restored from a backup. */

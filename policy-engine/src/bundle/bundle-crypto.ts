@@ -12,7 +12,7 @@ export interface BundleCrypto {
   digest(parts: readonly Uint8Array[]): Steps<Uint8Array | Promise<Uint8Array>>;
 }
 
-/** What runs everywhere takes a text as a whole, and copies it once more. */
+/** Portable form: takes a text as a whole, and copies it once more. */
 export const webBundleCrypto: BundleCrypto = {
   *verify(parts, signature, key) {
     const { name } = key.algorithm;

@@ -3,7 +3,7 @@ import { PolicyEngineError } from '../errors.ts';
 import type { Steps } from '../steps/steps.ts';
 import type { Effect, WireAssertion, WireConditions, WirePolicy } from '../wire/index.ts';
 
-/** Whose payload it is: of an Athenz server, or (`undefined`) of a Signet server. */
+/** Origin of a payload: an Athenz server, or (`undefined`) a Signet server. */
 export type BundleOrigin = 'athenz' | undefined;
 
 /** The signed part of a bundle with its times in milliseconds since the epoch. */
@@ -50,7 +50,7 @@ export function* decodePayload(value: unknown, athenzBundles = false): Steps<Bun
 
 type PayloadOrder = Pick<BundlePayload, 'origin' | 'epoch' | 'version' | 'modified' | 'issued'>;
 
-/** What says which of two bundles is newer. */
+/** Fields that order two bundles: which one is newer. */
 function decodeOrder(data: Json, athenzBundles: boolean): PayloadOrder {
   const modified = time(data['modified'], 'modified');
   const isOfAthenz = ['version', 'issued', 'epoch'].every((member) => data[member] === undefined);
@@ -82,7 +82,7 @@ function* decodePolicy(value: unknown, origin: BundleOrigin): Steps<WirePolicy> 
 }
 
 function decodeAssertion(value: unknown, origin: BundleOrigin): WireAssertion {
-  // Of a hundred thousand, the garbage collector feels each that stays: one of Signet with nothing else in it is kept as it came.
+  // Fast path: a plain assertion from Signet is kept as parsed; 100,000 copies would burden the garbage collector.
   if (origin === undefined && isPlainAssertion(value)) return value;
   const json = object(value, 'assertion');
   const assertion: WireAssertion = {
@@ -98,7 +98,7 @@ function decodeAssertion(value: unknown, origin: BundleOrigin): WireAssertion {
   return assertion;
 }
 
-/** Whether it has the members of an assertion without conditions, as they must be, and no other. */
+/** Checks that a value has exactly the members of an assertion without conditions, each valid. */
 function isPlainAssertion(value: unknown): value is WireAssertion {
   if (typeof value !== 'object' || value === null) return false;
   const { role, resource, action, effect, id, caseSensitive } = value as Json;

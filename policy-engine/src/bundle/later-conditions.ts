@@ -7,10 +7,10 @@ import type { WireAssertion, WirePolicy } from '../wire/index.ts';
  * it always.
  */
 
-/** What follows the version in the name of such an entry; no version has a `+`. */
+/** Mark after the version in the name of such an entry; no version has a `+`. */
 const mark = '+conditions';
 
-/** What engines of 0.1 evaluate. Never longer: whatever came later is later to them. */
+/** Operators that engines of 0.1 evaluate. Never extended: any other operator is later to them. */
 const firstOperators: readonly string[] = ['EQUALS'];
 const firstKeys: readonly string[] = [
   'enforcementstate',

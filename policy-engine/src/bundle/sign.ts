@@ -13,7 +13,7 @@ export interface BundleSigningKey {
   privateKey: KeyObject | CryptoKey;
 }
 
-/** What a bundle is, for readers that know more than one kind of signed object (RFC 8725 §3.11). */
+/** JWS type of a bundle, for readers that know more than one kind of signed object (RFC 8725 §3.11). */
 const bundleType = 'signet-bundle+jws';
 
 /**
@@ -113,7 +113,7 @@ function* encodeInSteps(data: SignedPolicyData): Steps<Uint8Array[]> {
   return parts;
 }
 
-/** What `JSON.stringify` writes for the bundle, in parts: base64url needs no escapes. */
+/** Same text as `JSON.stringify` of the bundle, in parts: base64url needs no escapes. */
 export function bundleText({ payload, rest }: BundleInParts): Uint8Array[] {
   return [encoder.encode('{"payload":"'), ...payload, encoder.encode(`",${JSON.stringify(rest).slice(1)}`)];
 }
@@ -131,7 +131,7 @@ function headerOf(kid: string, form: BundleForm): object {
   return form === 'rfc7515' ? { kid, alg: 'ES256', typ: bundleType } : { kid, alg: 'ES256' };
 }
 
-/** Who signs, and what it signs as it comes. Throws `PolicyEngineError('invalid-options')`. */
+/** Signer for a key, which takes payloads in the form they come. Throws `PolicyEngineError('invalid-options')`. */
 function signerWith(key: KeyObject | CryptoKey): Signer {
   if ('algorithm' in key) return platformSigner(key);
   if (key.type !== 'private' || key.asymmetricKeyDetails?.namedCurve !== 'prime256v1') {

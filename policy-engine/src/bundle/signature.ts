@@ -3,9 +3,9 @@ import { PolicyEngineError } from '../errors.ts';
 import type { CryptoKey } from '../keys/index.ts';
 import { readEcdsaSignature } from './ecdsa-signature.ts';
 
-/** What is to be verified. */
+/** Input of a signature verification. */
 interface SignedText {
-  /** Of the protected header; one of `algorithmsOf`. */
+  /** Algorithm of the protected header; one of `algorithmsOf`. */
   readonly alg: string;
   /** The signature in base64url. */
   readonly encoded: string;
@@ -13,10 +13,13 @@ interface SignedText {
   readonly verify: Verify;
 }
 
-/** Whether this is the signature of the key, as the platform has it: for ECDSA r and s side by side. */
+/** Verifies a signature with the key, in the platform's form: for ECDSA r and s side by side. */
 export type Verify = (signature: Uint8Array<ArrayBuffer>) => Promise<boolean>;
 
-/** How a signature is written: r and s side by side, as every bundle of a Signet server has it, or as an Athenz server may. */
+/**
+ * Encoding of a signature: r and s side by side, as in every bundle of a Signet server, or a form that an Athenz server
+ * may use.
+ */
 type SignatureEncoding = 'p1363' | 'der' | 'pkcs1';
 
 /** Algorithms that a protected header may name. */
@@ -38,7 +41,7 @@ export async function verifySignature(
     if (await verify(signature)) return 'pkcs1';
     throw wrongSignature();
   }
-  // One in DER may be 64 bytes long as well, when r and s are short.
+  // A DER signature may be 64 bytes long as well, when r and s are short.
   if (signature.length === 64 && (await verify(signature))) return 'p1363';
   const numbers = athenzBundles ? readEcdsaSignature(signature) : undefined;
   if (numbers !== undefined && (await verify(numbers))) return 'der';
@@ -53,7 +56,7 @@ function algorithmOf({ algorithm }: CryptoKey): 'ES256' | 'RS256' | undefined {
   return name === 'RSASSA-PKCS1-v1_5' && hash?.name === 'SHA-256' && isStrong ? 'RS256' : undefined;
 }
 
-/** What the algorithm of a key may say of it. */
+/** Members of a key's algorithm object; all optional. */
 interface KeyFacts {
   readonly name: string;
   readonly namedCurve?: string;

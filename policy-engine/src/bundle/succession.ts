@@ -3,13 +3,13 @@ import { PolicyEngineError } from '../errors.ts';
 import { athenzForm, canonicalFormOf } from './canonical-policies.ts';
 import type { BundleOrigin } from './decode-payload.ts';
 
-/** Which of two bundles is newer: the higher epoch, and within it the higher version. */
+/** Order of bundles: the higher epoch is newer, and within an epoch the higher version. */
 export interface BundleVersion {
   readonly epoch: number;
   readonly version: number;
 }
 
-/** What is remembered of the newest bundle of a domain that was ever accepted. */
+/** Record of the newest bundle of a domain that was ever accepted. */
 export interface BundleFloor extends BundleVersion {
   /** When it was issued, in milliseconds since the epoch; unknown in floors of earlier programs. */
   readonly issued?: number;
@@ -26,13 +26,16 @@ export interface KnownFloor extends BundleFloor {
   readonly content?: string;
 }
 
-/** What is compared of a bundle. Without a digest its policies are not: it has another version than the floor, or the same content. */
+/**
+ * Properties of a bundle that are compared with a floor. Without a digest the policies are not compared: the bundle has
+ * another version than the floor, or the same content.
+ */
 export type Successor = Required<Omit<BundleFloor, 'digest'>> & Pick<KnownFloor, 'digest' | 'content'>;
 
-/** How far epoch and version may be ahead of the newest known ones: more are used up by nobody who counts them one by one. */
+/** Maximum lead of epoch and version over the newest known ones: nothing that counts one by one uses up more. */
 export const maxVersionJump = 2 ** 32;
 
-/** Whether `a` is older than `b`. */
+/** True if `a` is older than `b`. */
 export function isOlder(a: BundleVersion, b: BundleVersion): boolean {
   return a.epoch < b.epoch || (a.epoch === b.epoch && a.version < b.version);
 }
@@ -42,7 +45,10 @@ function isOfAthenz({ digest }: BundleFloor): boolean {
   return digest !== undefined && formOf(digest) === athenzForm;
 }
 
-/** As `isOlder`; and a bundle of an Athenz server is older than any of a Signet server, which a host moves to and not from. */
+/**
+ * Like `isOlder`, except that a bundle of an Athenz server is older than any of a Signet server: hosts migrate in that
+ * direction only.
+ */
 function isBefore(a: BundleFloor, b: BundleFloor): boolean {
   return isOfAthenz(a) === isOfAthenz(b) ? isOlder(a, b) : isOfAthenz(a);
 }
@@ -55,7 +61,7 @@ function isBefore(a: BundleFloor, b: BundleFloor): boolean {
  */
 export function refuseSuccessor(next: Successor, floor: BundleFloor | undefined): PolicyEngineError | undefined {
   if (floor !== undefined && isBefore(next, floor)) return rollback(next, floor);
-  // What came before a move says nothing of the versions after it.
+  // Versions before a migration do not constrain the versions after it.
   const known = floor !== undefined && isOfAthenz(floor) === isOfAthenz(next) ? floor : undefined;
   if (jumps(next, known)) {
     return new PolicyEngineError(
@@ -66,7 +72,10 @@ export function refuseSuccessor(next: Successor, floor: BundleFloor | undefined)
   return known === undefined || next.epoch !== known.epoch ? undefined : refuseInEpoch(next, known);
 }
 
-/** Those of Athenz are ordered by a time, which the clock bounds. */
+/**
+ * True if the version leads the known one by too much. Athenz bundles are exempt: their order is a time, which the
+ * clock bounds.
+ */
 function jumps(next: Successor, known: BundleFloor | undefined): boolean {
   if (isOfAthenz(next)) return false;
   return next.epoch - (known?.epoch ?? 0) > maxVersionJump || next.version - (known?.version ?? 0) > maxVersionJump;
@@ -93,7 +102,7 @@ export function raiseFloor(floor: KnownFloor | undefined, next: KnownFloor): Kno
   return floorOf({ epoch, version, digest, content, issued: issued > 0 ? issued : undefined });
 }
 
-/** Whether two floors are the same in everything. */
+/** True if two floors agree in every member. */
 export function isSameFloor(one: KnownFloor | undefined, other: KnownFloor): boolean {
   return (
     one?.epoch === other.epoch &&
@@ -122,7 +131,7 @@ function isOtherDigest(one: string | undefined, other: string | undefined): bool
   return one !== undefined && other !== undefined && formOf(one) === formOf(other) && one !== other;
 }
 
-/** Whether it is of the form that this program makes of a bundle of that origin. */
+/** True if the digest has the form that this program makes for a bundle of that origin. */
 export function isDigestOf(digest: string, origin: BundleOrigin): boolean {
   return formOf(digest) === canonicalFormOf(origin);
 }

@@ -16,7 +16,10 @@ export interface VerifiedBundle extends BundlePayload {
   readonly domain: DomainName;
   /** The key that signed it. */
   readonly kid: string;
-  /** Of the policies alone: the same for a renewal, under another key, and with members that this program does not know. */
+  /**
+   * Digest of the policies alone: the same for a renewal, under another key, and with members that this program does
+   * not know.
+   */
   readonly digest: string;
   /** SHA-256 of the text of `policyData`, in base64url; absent for small bundles. The same text has the same digest. */
   readonly content?: string;
@@ -28,7 +31,7 @@ export interface OpenedBundle extends Omit<VerifiedBundle, 'digest'> {
   digest(): Promise<string>;
 }
 
-/** What a bundle is verified against. */
+/** Options for the verification of a bundle. */
 export interface VerifyBundleOptions {
   /** The domain that was asked for; a bundle of another one is refused. */
   domain: DomainName;
@@ -48,10 +51,13 @@ export interface VerifyBundleOptions {
   pause?: Pause;
 }
 
-/** What is around the payload is short. A payload is passed over byte by byte for so long, and natively then. */
+/**
+ * Piece length for the JWS around the payload, which is short. A payload is passed over byte by byte up to this length,
+ * and natively from there on.
+ */
 const jwsPieceLength = 4096;
 
-/** How a bundle is opened: the floor comes later. */
+/** Options for opening a bundle: the floor is compared later. */
 type OpenBundleOptions = Omit<VerifyBundleOptions, 'floor'> & {
   /** Default: WebCrypto. */
   bundleCrypto?: BundleCrypto;
@@ -64,7 +70,7 @@ const noPause: Pause = () => undefined;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** How far ahead of the own clock a bundle may have been issued, in milliseconds. */
+/** Maximum lead of a bundle's time of issue over the own clock, in milliseconds. */
 export const issuedSkew = 300_000;
 
 /** The longest life that a bundle may have, from `issued` to `expires`, in milliseconds: 90 days. */
@@ -230,7 +236,7 @@ function checkClaims(data: BundlePayload, options: VerifyBundleOptions): void {
   }
 }
 
-/** What life a bundle of Athenz is taken to have, in milliseconds: that of an Athenz server that nobody told another, 7 days. */
+/** Assumed lifetime of an Athenz bundle, in milliseconds: the default of an Athenz server, 7 days. */
 const athenzLifeMs = 604_800_000;
 
 /** From when on a bundle is worth a whole new one: in the last quarter of its life. Milliseconds since the epoch. */

@@ -51,7 +51,7 @@ function issues(
   return fields !== undefined && mayIssueAbove(fields, below) ? fields : undefined;
 }
 
-/** Whether the time, in milliseconds since the epoch, is within the dates of a certificate; both ends belong to it. */
+/** True if the time, in milliseconds since the epoch, is within the dates of a certificate; both ends are included. */
 export function isWithinDates(certificate: X509Certificate, now: number): boolean {
   return now >= certificate.validFromDate.getTime() && now <= endOf(certificate);
 }

@@ -55,7 +55,7 @@ export interface PathCertificate {
   readonly isSelfIssued: boolean;
   /** The octets of its key usage; undefined: every usage. */
   readonly keyUsage: number | undefined;
-  /** Whether its signature is of an algorithm that is strong enough. Of no matter for an anchor, which is trusted by itself. */
+  /** True if the signature algorithm is strong enough. Irrelevant for an anchor, which is trusted by itself. */
   readonly hasStrongSignature: boolean;
 }
 
@@ -72,12 +72,12 @@ export function readPathCertificate(certificate: X509Certificate): PathCertifica
   }
 }
 
-/** Whether it may be at the end of a path: it is not an authority, and its key may sign handshakes. */
+/** True if the certificate may be the leaf of a path: it is not an authority, and its key may sign handshakes. */
 export function mayBeLeaf({ isAuthority, keyUsage = digitalSignature, hasStrongSignature }: PathCertificate): boolean {
   return !isAuthority && hasStrongSignature && (keyUsage & digitalSignature) !== 0 && (keyUsage & keyCertSign) === 0;
 }
 
-/** Whether it may issue the certificate of a path that has `below` authorities under it. */
+/** True if the certificate may issue in a path that has `below` authorities under it. */
 export function mayIssueAbove(
   { isAuthority, keyUsage = keyCertSign, maxBelow }: PathCertificate,
   below: number,
@@ -132,7 +132,10 @@ function keyUsageOf(extension: Extension | undefined): number | undefined {
   return first;
 }
 
-/** Whether a public key is at least as strong as those of tokens. RSA moduli have whole octets (CA/Browser Forum §6.1.5). */
+/**
+ * True if a public key is at least as strong as those of tokens. RSA moduli have whole octets (CA/Browser Forum
+ * §6.1.5).
+ */
 function isStrong({ publicKey }: X509Certificate, key: DerReader): boolean {
   const { asymmetricKeyType: type, asymmetricKeyDetails: { modulusLength = 0 } = {} } = publicKey;
   if (type === 'rsa') return modulusLength >= weakestRsaBits && modulusLength % 8 === 0;

@@ -18,7 +18,7 @@ export const tags = {
   set: 0x31,
 } as const;
 
-/** One element: tag, length in its shortest form, and the parts as content. */
+/** DER element: tag, length in its shortest form, and the parts as content. */
 export function element(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   let length = 0;
   for (const part of parts) length += part.length;

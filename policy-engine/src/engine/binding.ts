@@ -4,7 +4,7 @@ import { type CertificateInput, certificateDer, certificateThumbprint } from '..
 export class Thumbprints {
   readonly #known = new WeakMap<object, string>();
 
-  /** Whether this is the certificate with the thumbprint. Whatever is not a certificate is not. */
+  /** True if this is the certificate with the thumbprint; false for anything that is not a certificate. */
   matches(certificate: unknown, thumbprint: string): boolean {
     return this.#of(certificate) === thumbprint;
   }

@@ -24,7 +24,7 @@ export async function allowedOf(
   resources: readonly string[],
   decide: (resource: string) => Decision | Promise<Decision>,
 ): Promise<string[]> {
-  // What is decided is what is answered, also of a list that its owner changes meanwhile.
+  // Copy: the owner of the list may change it while the decisions are made.
   const asked = [...resources];
   const decisions = await decideEach(asked, decide);
   return asked.filter((_, index) => decisions[index]?.status === 'ALLOW');

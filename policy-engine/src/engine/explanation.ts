@@ -55,7 +55,7 @@ export interface Explanation {
   readonly changes: readonly (Change | CredentialChange)[];
 }
 
-/** What there is to explain. */
+/** Input of an explanation. */
 interface ExplainInput {
   readonly domain: string;
   readonly roles: readonly string[];
@@ -126,7 +126,7 @@ export function explanation(
   };
 }
 
-/** What an explanation says of a token. */
+/** Token part of an explanation. */
 export function describeToken(token: VerifiedAccessToken): NonNullable<Explanation['token']> {
   const { tokenId, subject, issuer, kid, expires, thumbprint } = token;
   return {

@@ -35,7 +35,7 @@ export class PolicyLookUp {
   }
 }
 
-/** What is asked, whoever asks. */
+/** Requested action and resource, independent of the caller. */
 export interface RequestedAccess {
   readonly action: string;
   readonly resource: string;

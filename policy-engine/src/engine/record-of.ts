@@ -1,7 +1,7 @@
 import type { Decision } from '../policy/index.ts';
 import type { DecisionRecord } from '../records/decision-recorder.ts';
 
-/** Whose request it was, as far as it is known. */
+/** Holder of a request, as far as known. */
 export interface Holder {
   readonly domain: string;
   readonly roles: readonly string[];

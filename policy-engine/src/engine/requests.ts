@@ -25,7 +25,7 @@ export interface EngineOptions {
   clock?: Clock;
   /** Refuse tokens that are bound to no certificate. Default true. */
   requireBound?: boolean;
-  /** How far ahead of the own clock `nbf` and `iat` may be, in seconds. Default 60; the expiry has no allowance. */
+  /** Maximum lead of `nbf` and `iat` over the own clock, in seconds. Default 60; the expiry has no allowance. */
   skewSeconds?: number;
   /** Also accept tokens with `typ` `JWT` or none, and without `iat`, `jti` or `client_id`. Default false: RFC 9068 §2. */
   legacyTypes?: boolean;
@@ -39,9 +39,12 @@ export interface EngineOptions {
   maxCachedTokens?: number;
   /** Where records of decisions go. Default: nowhere, which costs nothing. */
   records?: RecordOptions;
-  /** Counts decisions. Default: nobody does, which costs nothing. */
+  /** Counter of decisions. Default: none, which costs nothing. */
   meter?: Meter;
-  /** Told of every file that could not be used, and of every call that failed inside and was answered `DENY_INVALID_PARAMETERS`. */
+  /**
+   * Called for every file that could not be used, and for every call that failed inside and was answered
+   * `DENY_INVALID_PARAMETERS`.
+   */
   onError?: OnError;
 }
 
@@ -60,11 +63,11 @@ export interface DecideRequest {
   resource: string;
   /** The client certificate of the connection. A bound token counts only with its certificate. */
   certificate?: CertificateInput | null | undefined;
-  /** What the service says of itself, for assertions with conditions. */
+  /** Values of the service for assertions with conditions. */
   context?: DecisionContext;
 }
 
-/** One question about many resources, with a token. */
+/** Query about many resources, with a token. */
 export interface FilterRequest extends Omit<DecideRequest, 'resource'> {
   /** Each as `resource` of `DecideRequest`; at most 10,000. */
   resources: readonly string[];
@@ -80,7 +83,7 @@ export interface DecideRolesRequest {
   context?: DecisionContext;
 }
 
-/** One question about many resources, for roles that the caller has established by itself. */
+/** Query about many resources, for roles that the caller has established by itself. */
 export interface FilterRolesRequest extends Omit<DecideRolesRequest, 'resource'> {
   /** At most 10,000. */
   resources: readonly string[];
@@ -91,7 +94,7 @@ export interface DecideRoleCertificateRequest {
   /** The certificate of the connection, with what its holder sent beside it (PEM texts and Node's own objects have that). */
   certificate: CertificateInput | null | undefined;
   action: string;
-  /** As in `DecideRequest`. */
+  /** Resource, in the form of `DecideRequest`. */
   resource: string;
   /**
    * The authorities that may issue role certificates. The certificate must lead to one of them by signatures; names prove nothing.

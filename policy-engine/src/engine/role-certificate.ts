@@ -2,7 +2,7 @@ import { issuedUntil, isWithinDates } from '../certificates/certificate-chain.ts
 import { parseAuthorities, parseChain } from '../certificates/read-certificates.ts';
 import type { Status } from '../policy/index.ts';
 
-/** What a role certificate says: its role, or the status that refuses it. */
+/** Content of a role certificate: its role, or the status that refuses it. */
 type RoleCertificate = { kind: 'role'; domain: string; role: string } | { kind: 'refused'; status: Status };
 
 /**
@@ -17,7 +17,7 @@ export function readRoleCertificate(certificate: unknown, now: number, authoriti
   if (issuedUntil(chain, parseAuthorities(authorities), now) === undefined) return refused('DENY_CERT_MISMATCH_ISSUER');
   if (!isWithinDates(leaf, now)) return refused('DENY_TOKEN_EXPIRED');
   const name: unknown = leaf.toLegacyObject().subject?.CN;
-  // Several common names come as a list: nobody could say which one is meant.
+  // Several common names come as a list, which is ambiguous.
   if (typeof name !== 'string' || name === '') return refused('DENY_CERT_MISSING_SUBJECT');
   const [domain, role, ...others] = name.split(':role.');
   if (role === undefined || role === '' || others.length > 0) return refused('DENY_CERT_MISSING_ROLE_NAME');

@@ -3,10 +3,10 @@ import { basename, dirname, join } from 'node:path';
 import { runAtOnce } from '../steps/steps.ts';
 import { type FileCalls, promisedCalls, syncCalls } from './file-calls.ts';
 
-/** What a file that is not complete yet is called beside the one that it becomes. */
+/** Name pattern of a file that is not complete yet, beside the one that it becomes. */
 export const temporaryName: RegExp = /^\..+\.[0-9a-f]{16}\.tmp$/;
 
-/** How a file is written. */
+/** Options for writing a file. */
 export interface AtomicFileOptions<Done> {
   /** Its mode, whatever the umask and the mode of a file before it. */
   readonly mode: number;
@@ -55,7 +55,7 @@ export function createFileSync(
 
 interface Writing {
   readonly mode: number;
-  /** How the complete file gets its name: `rename` replaces what has it, `link` fails. */
+  /** Operation that gives the complete file its name: `rename` replaces an existing file, `link` fails. */
   readonly put: 'rename' | 'link';
 }
 
@@ -68,7 +68,7 @@ function* writing<Done>(
 ): Generator<Done, void> {
   const directory = dirname(path);
   const temporary = join(directory, `.${basename(path)}.${randomBytes(8).toString('hex')}.tmp`);
-  // what is there already was made by somebody else, and is left alone
+  // an existing file was made by another process, and is left alone
   yield calls.create(temporary, mode);
   try {
     try {

@@ -22,7 +22,7 @@ export function domainFileName(domain: string, suffix: string): string {
   return `${fits ? domain : `@${createHash('sha256').update(domain).digest('hex')}`}${suffix}`;
 }
 
-/** Whether a file name without its suffix is a digest, so that only the content of the file says which domain it belongs to. */
+/** True if a file name without its suffix is a digest, so that only the content of the file tells its domain. */
 export function isDigestName(name: string): boolean {
   return digestForm.test(name);
 }

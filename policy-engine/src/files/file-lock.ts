@@ -8,7 +8,7 @@ const retryMs = 50;
 /** Each of them lost its file to the end of another lock. */
 const attempts = 5;
 
-/** How long to wait for a lock. */
+/** Timeout and abort signal for taking a lock. */
 export interface LockWait {
   /** Milliseconds; 0 asks once. */
   readonly waitMs: number;
@@ -17,9 +17,10 @@ export interface LockWait {
 }
 
 /**
- * Takes the lock of a file that is there for nothing else, made (mode 0600) where there is none and removed with the lock. It is the lock that
- * SQLite takes on a file (`fcntl`), as Node has no other: it ends with the process, however that ends, and counts between parts of one process
- * as well. Dispose it to give it back. Undefined when somebody else had it all the time. Throws the error of the file system.
+ * Takes the lock of a dedicated file, which is created (mode 0600) if absent and removed with the lock. It is the lock
+ * that SQLite takes on a file (`fcntl`), as Node has no other: it ends with the process, however that ends, and also
+ * excludes other parts of the same process. Dispose it to release it. Undefined if another holder kept it until the
+ * timeout. Throws the error of the file system.
  */
 export async function lockFile(path: string, { waitMs, signal }: LockWait): Promise<AsyncDisposable | undefined> {
   const end = performance.now() + waitMs;
@@ -38,7 +39,7 @@ async function tryLock(path: string): Promise<AsyncDisposable | undefined> {
     if (before === undefined) continue;
     const held = await holdFile(path);
     if (held === undefined) return undefined;
-    // Whoever had the lock until now has removed the file: another one may have its name.
+    // The former holder has removed the file on release: another file may have its name.
     if (before === (await identityOf(path))) return lockOf(path, held);
     held.close();
   }
@@ -72,7 +73,10 @@ export interface HeldFile {
   close(): void;
 }
 
-/** Locks a file as it is, whatever its name comes to mean. Undefined when somebody else has the lock. Throws the error of SQLite, with its `errcode`. */
+/**
+ * Locks an open file, even if its name comes to mean another one. Undefined if the lock is held elsewhere. Throws the
+ * error of SQLite, with its `errcode`.
+ */
 export async function holdFile(path: string): Promise<HeldFile | undefined> {
   // Most of those that write files lock none.
   const { DatabaseSync } = await import('node:sqlite');

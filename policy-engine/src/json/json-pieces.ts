@@ -4,7 +4,7 @@ const sliceLength = 512;
 /** An item that holds a longer list is taken apart itself. */
 const shortList = 100;
 
-/** What `JSON.stringify` writes for plain data, in pieces of some ten thousand characters where it holds long lists. */
+/** Text of `JSON.stringify` for plain data, in pieces of some ten thousand characters where it holds long lists. */
 export function* jsonPieces(value: unknown): Generator<string> {
   if (Array.isArray(value)) yield* listPieces(value);
   else if (typeof value === 'object' && value !== null) yield* objectPieces(value);

@@ -13,7 +13,7 @@ interface Container {
   from: number;
 }
 
-/** How a long text is read. */
+/** Options for reading a long text. */
 export interface PieceOptions {
   /** Bytes between two stops. */
   readonly pieceLength: number;
@@ -22,7 +22,10 @@ export interface PieceOptions {
    * Whether they are UTF-8 without control characters is not looked at.
    */
   readonly bytesOf?: string | undefined;
-  /** Told where the text of a member of the outermost object begins and ends, where that is an object or a list longer than a piece. */
+  /**
+   * Called with the offsets of a member of the outermost object, where its value is an object or a list longer than a
+   * piece.
+   */
   readonly onMember?: ((name: string | undefined, begin: number, end: number) => void) | undefined;
 }
 
@@ -35,7 +38,7 @@ export class PieceReader {
   readonly #options: PieceOptions;
   readonly #scanner: JsonScanner;
   readonly #open: Container[] = [];
-  /** What was read of a long string, and where the rest of it begins. Undefined for one that is wanted as bytes. */
+  /** Part of a long string that was read so far. Undefined for one that is wanted as bytes. */
   #string: string | undefined = '';
   #rest = 0;
   #value: unknown;
@@ -46,7 +49,7 @@ export class PieceReader {
     this.#scanner = new JsonScanner(bytes, {});
   }
 
-  /** What was read, once `readOn` has answered true. */
+  /** Parsed value, once `readOn` has answered true. */
   get value(): unknown {
     return this.#value;
   }

@@ -34,7 +34,7 @@ const none = -0x100;
 
 const words: readonly Uint8Array[] = ['true', 'false', 'null'].map((word) => new TextEncoder().encode(word));
 
-/** What may follow a backslash, `u` and its digits apart. */
+/** Characters allowed after a backslash, `u` and its digits apart. */
 const shortEscapes: ReadonlySet<number> = new Set([...'"\\/bfnrt'].map((character) => character.charCodeAt(0)));
 
 /** Digits of hexadecimal numbers, by their character code. */
@@ -43,7 +43,7 @@ const hexDigits: readonly (number | undefined)[] = Array.from({ length: 128 }, (
   return Number.isNaN(digit) ? undefined : digit;
 });
 
-/** Numbers of at most so many characters, and with exponents of at most so many, are finite: 1e200 × 1e99. */
+/** Number length, with exponent length, below which a number is finite: 1e200 × 1e99. */
 const finiteLength = 200;
 const finiteExponent = 3;
 
@@ -64,7 +64,7 @@ class Level {
   readonly nameEnds: number[] = [];
   /** All names of the current object, once it differs from the one before. */
   own: Set<string> | undefined;
-  /** Whether the name of the current member was there before. */
+  /** Duplicate: the name of the current member occurred before. */
   isTwice = false;
 }
 
@@ -101,7 +101,7 @@ export class JsonScanner {
   readonly #maxValues: number;
   #values = 0;
 
-  /** Whether a value ends here. */
+  /** State: a value ended here. */
   #isBehindValue = false;
   #isInString = false;
   #stringStart = 0;
@@ -138,7 +138,7 @@ export class JsonScanner {
     return this.#stringStart;
   }
 
-  /** Whether the string that was read last has an escape so far. */
+  /** True if the string that was read last has an escape so far. */
   get hasEscape(): boolean {
     return this.#hasEscape;
   }

@@ -2,7 +2,7 @@ import { decodeBase64url, encodeBase64url } from '../base64url.ts';
 import { PolicyEngineError } from '../errors.ts';
 import type { Jwk, JwkList } from '../wire/index.ts';
 
-/** Which keys of a set are good enough. */
+/** Requirements on the keys of a set. */
 export interface KeyRules {
   /** RSA keys of fewer bits are left out. Default and least: 2048. */
   readonly minRsaBits?: number | undefined;
@@ -31,10 +31,10 @@ const rsaAlgorithms: ReadonlySet<string> = new Set(['RS256', 'RS384', 'RS512']);
 /** Shorter ones are refused by `jose` as well (RFC 7518 §3.3). */
 export const weakestRsaBits = 2048;
 
-/** A set of more keys than this is of nobody who rotates keys: reading and importing so many would hold up whoever verifies with them. */
+/** Upper bound of the keys in a set, above any rotation: importing more would hold up every verification with them. */
 const maxKeys = 1000;
 
-/** What NIST SP 800-89 §5.3.3 asks of an exponent: odd, and no less than this. */
+/** Smallest RSA exponent of NIST SP 800-89 §5.3.3, which must be odd as well. */
 const smallestExponent = 65_537n;
 
 /**
@@ -79,7 +79,7 @@ function decodeJwk(value: unknown, rules: KeyRules): Jwk | string {
   return 'is of an unknown type (`kty`)';
 }
 
-/** What the publisher of a key meant it for (RFC 7517 §4.2, §4.3). */
+/** True if the publisher of a key meant it for verification (RFC 7517 §4.2, §4.3). */
 function isToVerify({ use, key_ops: operations }: Record<string, unknown>): boolean {
   if (use !== undefined && use !== 'sig') return false;
   return operations === undefined || (Array.isArray(operations) && operations.includes('verify'));

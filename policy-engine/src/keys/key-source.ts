@@ -21,7 +21,7 @@ export interface KeySource {
   readonly leftOut?: readonly string[] | undefined;
 }
 
-/** How long a verification holds when the source cannot tell that a key was withdrawn, in milliseconds. */
+/** Lifetime of a verification when the source cannot tell that a key was withdrawn, in milliseconds. */
 export const blindLife = 60_000;
 
 interface KnownKey {
@@ -50,8 +50,9 @@ export function staticKeys(list: JwkList, rules: KeyRules = {}): KeySource {
 }
 
 /**
- * Whether two key sets have a key in common: the same name over the same material. Rotation publishes a key before it signs and keeps
- * one until its last signature ends, so that the sets of one issuer always do; a set that shares none is of somebody else.
+ * True if two key sets have a key in common: the same name over the same material. Rotation publishes a key before it
+ * signs and keeps one until its last signature ends, so that two sets of one issuer always share one; a set that shares
+ * none belongs to another issuer.
  */
 export function sharesKey(before: JwkList, after: JwkList): boolean {
   const known = new Set(decodeJwkList(before).keys.map(materialOf));
@@ -62,7 +63,7 @@ function materialOf({ kid, kty, crv, x, y, n, e }: Jwk): string {
   return JSON.stringify([kid, kty, crv, x, y, n, e]);
 }
 
-/** A key that cannot be imported (a point that is not on the curve, say) is one that nobody has. */
+/** Imports a key; undefined if that fails, as for a point that is not on the curve. */
 async function importPublicKey(jwk: Jwk): Promise<CryptoKey | undefined> {
   const { purpose: _, kid: __, use: ___, ...members } = jwk;
   try {

@@ -9,12 +9,12 @@ import { type KeyRules, type KeySource, sharesKey, staticKeys } from './key-sour
 interface ReloadOptions {
   /** Gets the text of the key set; what it does after the signal is of no interest. */
   load: (signal: AbortSignal) => Promise<string>;
-  /** How errors call the place, e.g. its address. */
+  /** Name of the source in errors, such as its address. */
   place: string;
   clock: Clock;
   /** Unknown names lead to one look in this time at most, in milliseconds. */
   pauseMs: number;
-  /** How often it looks without being asked, in milliseconds. */
+  /** Interval of unsolicited refreshes, in milliseconds. */
   refreshIntervalMs: number;
   /** A look that takes longer has failed, in milliseconds. */
   timeoutMs: number;
@@ -35,9 +35,9 @@ interface Known {
 }
 
 /**
- * Keys that are looked for again now and then, and when an unknown name turns up: one look at a time, and for unknown names
- * one in `pauseMs`, whatever is thrown at it. A look that fails, or that finds no key, or keys of somebody else, leaves the known
- * keys in force.
+ * Keys that are refreshed at an interval, and when an unknown name turns up: one refresh at a time, and for unknown
+ * names at most one in `pauseMs`, however many are asked for. A refresh that fails, that finds no key, or that finds
+ * keys of another issuer leaves the known keys in force.
  */
 export class ReloadingKeys implements KeySource {
   readonly #options: ReloadOptions;

@@ -24,9 +24,9 @@ export type KeysFetch = (
 
 /** Where the keys of the last good look are kept, so that a restart works while the issuer is down. */
 export interface KeysStore {
-  /** What `write` was last given; `undefined` when there is nothing. What it throws counts as nothing. */
+  /** Text of the last `write`; `undefined` if there is none. An exception is treated as none. */
   read(): Promise<string | undefined>;
-  /** What it throws is reported in `error` of the key source. */
+  /** Stores a text. An exception is reported in `error` of the key source. */
   write(text: string): Promise<void>;
 }
 
@@ -38,9 +38,9 @@ export interface RemoteKeys {
   fetch?: KeysFetch;
   /** Default: nowhere. */
   store?: KeysStore;
-  /** How often the keys are fetched without being asked for, in milliseconds. Default 300,000. */
+  /** Interval of unsolicited fetches of the keys, in milliseconds. Default 300,000. */
   refreshIntervalMs?: number;
-  /** How long a fetch may take, in milliseconds. Default 5,000. */
+  /** Timeout of a fetch, in milliseconds. Default 5,000. */
   timeoutMs?: number;
 }
 

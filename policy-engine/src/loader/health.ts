@@ -32,12 +32,12 @@ export interface DomainHealth {
   readonly error?: HealthError;
 }
 
-/** What is in force, how old it is, and what went wrong. */
+/** State of an engine: the bundles in force, their age, and errors. */
 export interface EngineHealth {
   /** Every domain is fresh or stale, and nothing is wrong with the directory. */
   readonly ok: boolean;
   readonly domains: readonly DomainHealth[];
-  /** What became of the records of decisions. */
+  /** Counts of decision records, by result. */
   readonly records?: RecordCounts;
   /** When the policy directory was last looked at. */
   readonly scanned?: number;
@@ -45,7 +45,7 @@ export interface EngineHealth {
   readonly clockSetBackMs?: number;
   /** Keys of the key set that are left out, with the reason; the others count. */
   readonly keysLeftOut?: readonly string[];
-  /** What is wrong with a policy directory, with the keys or with the file of floors. */
+  /** Error of a policy directory, of the keys or of the floor file. */
   readonly error?: { readonly code: PolicyEngineErrorCode; readonly message: string };
 }
 

@@ -1,7 +1,7 @@
 import type { KeySource } from '../keys/index.ts';
 import { blindLife } from '../keys/key-source.ts';
 
-/** What a source says of the keys of bundles, by their domains. */
+/** Answers of a source about the keys of bundles, by domain. */
 interface KeyAnswers {
   readonly withdrawn: readonly string[];
   /** The source failed: it withdraws nothing. */

@@ -13,7 +13,7 @@ import type { Floors } from './floors.ts';
 /** A bundle that is in force. The times are milliseconds since the epoch. */
 export interface LoadedBundle extends LoadedDomain {
   readonly version: BundleVersion;
-  /** What is remembered of it when it is gone. */
+  /** Floor that remains when the bundle is gone. */
   readonly floor: Successor;
   /** Makes the digest that the floor does not have. */
   readonly makeDigest?: () => Promise<string>;
@@ -28,7 +28,7 @@ interface LoadBundleOptions {
   readonly keys: KeySource;
   readonly now: number;
   readonly floors: Pick<Floors, 'of' | 'withDigest'>;
-  /** Whether the digest is made at once, for floors that are compared or written elsewhere. */
+  /** True if the digest is computed at once, for floors that are compared or written elsewhere. */
   readonly needsDigest: boolean;
   readonly athenzBundles: boolean;
 }
@@ -67,8 +67,8 @@ export async function loadBundle(bytes: Uint8Array, options: LoadBundleOptions):
 }
 
 /**
- * What is remembered of the bundle. Its digest is made where it must be compared: a floor of the same epoch and version has another content,
- * or its own digest is not known either. Throws the refusal of what may not follow.
+ * Floor of the bundle. Its digest is computed where it must be compared: the floor of the same epoch and version has
+ * another content, or its own digest is not known either. Throws the refusal of a bundle that may not follow.
  */
 async function compareWithFloor(bundle: OpenedBundle, options: LoadBundleOptions): Promise<Successor> {
   const { domain, floors, needsDigest } = options;

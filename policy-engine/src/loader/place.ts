@@ -1,9 +1,9 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What a path leads to at an instant. */
+/** Target of a path at one instant. */
 export interface Place {
-  /** Which directory it is; `undefined` when there is none that can be looked at. */
+  /** Identity of the directory; `undefined` if none is readable. */
   readonly directory: string | undefined;
   /** The links in it. */
   readonly links: readonly string[];
@@ -15,8 +15,8 @@ export interface Place {
 export const linksPerCheck = 100;
 
 /**
- * What the path leads to now. Costs one look at the directory and one at each link; its names are only read when they differ from
- * those of `known`. Never throws.
+ * Current target of the path. Costs one `stat` of the directory and one of each link; the names are read only if they
+ * differ from those of `known`. Never throws.
  */
 export async function placeOf(path: string, known: Place | undefined): Promise<Place> {
   const own = await identityOf(path);
@@ -27,7 +27,7 @@ export async function placeOf(path: string, known: Place | undefined): Promise<P
   return { directory: own.file, links, signature: `${own.state} ${behind.join(' ')}` };
 }
 
-/** What is there after all links were followed. A directory has other times when names come, go or are replaced. */
+/** Identity of the target after all links. A directory's times change when names are added, removed or replaced. */
 async function identityOf(path: string): Promise<{ readonly file: string; readonly state: string } | undefined> {
   try {
     const { dev, ino, birthtimeNs, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });

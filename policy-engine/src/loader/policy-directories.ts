@@ -48,7 +48,7 @@ class JoinedKeys implements KeySource {
   }
 }
 
-/** One or more policy directories as one: of each domain the newest bundle, and never an older one than before. */
+/** Policy directories combined into one: the newest bundle of each domain, and never an older one than before. */
 export class PolicyDirectories {
   readonly #directories: readonly PolicyDirectory[];
   readonly #options: DirectoriesOptions & { clock: Clock };
@@ -173,7 +173,7 @@ export class PolicyDirectories {
     return merged;
   }
 
-  /** What is to be told of a bundle that may not follow the floor; the same fault is told once. */
+  /** Error to report for a bundle that may not follow the floor; the same fault is reported once. */
   #refuse(domain: string, error: PolicyEngineError): [domain: string, FileError] {
     const known = this.#refused.get(domain);
     if (known?.error.message === error.message) return [domain, known];
@@ -182,7 +182,10 @@ export class PolicyDirectories {
   }
 }
 
-/** Nothing but its `iss` tells a token by the keys of one directory from one by those of another. Throws `PolicyEngineError('invalid-options')`. */
+/**
+ * Requires an issuer when there are several directories: only `iss` tells under which directory's keys a token belongs.
+ * Throws `PolicyEngineError('invalid-options')`.
+ */
 function requireOneIssuer(directories: readonly PolicyDirectory[]): void {
   const [issuer, ...others] = new Set(directories.flatMap(({ issuers }) => issuers));
   if (others.length > 0) {

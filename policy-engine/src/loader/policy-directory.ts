@@ -19,7 +19,7 @@ import { Watch } from './watch.ts';
 export interface DirectoryOptions {
   /** The directory that the updater writes: `<domain>.pol`, `keys.json`, `state.json`. */
   policyDir: string;
-  /** How often the directory is looked at even without an event, in milliseconds. Default 15,000. */
+  /** Interval of scans without a file event, in milliseconds. Default 15,000. */
   rescanIntervalMs?: number;
   /**
    * Follow file events, and notice within seconds when another directory is in its place. Default true; without it changes are seen
@@ -33,13 +33,16 @@ export interface DirectoryOptions {
    * effect in them is ALLOW. A bundle of a Signet server is verified as ever, and none of Athenz follows it. Default false.
    */
   athenzBundles?: boolean;
-  /** Told of every file that could not be used. What it throws is ignored. */
+  /** Called for every file that could not be used. An exception is ignored. */
   onError?: OnError;
 }
 
 interface OpenDirectoryOptions extends DirectoryOptions {
   readonly clock: Clock;
-  /** Whether the common floors are compared with bundles of others or written: then each bundle comes with its digest. */
+  /**
+   * True if the common floors are compared with bundles of other directories or written: each bundle then comes with
+   * its digest.
+   */
   readonly needsDigests: boolean;
 }
 
@@ -49,7 +52,7 @@ export interface FileError {
   readonly at: number;
 }
 
-/** What is known of one file that stands in the way or in force. */
+/** State of one file that is in force or in error. */
 interface FileState {
   readonly domain: DomainName;
   identity: string | undefined;
@@ -79,7 +82,7 @@ export class PolicyDirectory {
   readonly #keys: KeySource;
   readonly #keyRevision: KeyRevision;
   readonly #floors: Floors;
-  /** Of all directories, over restarts. */
+  /** Floors of all directories, kept over restarts. */
   readonly #commonFloors: Pick<FloorFile, 'of'>;
   readonly #bundleFiles: BundleFiles;
   readonly #files = new Map<string, FileState>();
@@ -192,7 +195,7 @@ export class PolicyDirectory {
     for (const listener of this.#lookListeners) listener();
   }
 
-  /** One look at everything; what changed comes into force together, by one assignment. Never runs twice at once. */
+  /** Scan of everything; all changes come into force together, by one assignment. Scans never overlap. */
   async #scan(): Promise<void> {
     const { issuer } = this.#ownKeys;
     await this.#ownKeys.refresh();
@@ -210,11 +213,11 @@ export class PolicyDirectory {
     const gone = [...this.#bundles.keys()].filter((domain) => !next.has(domain));
     this.#bundles = next;
     for (const listener of this.#listeners) listener(next);
-    // Of a bundle that is gone its digest is kept, and not what that is made of.
+    // Of a bundle that is gone only the digest is kept, and not the content that it is made from.
     for (const domain of gone) await this.#floors.withDigest(domain);
   }
 
-  /** Whether nobody but its owner can put files into the directory. One that cannot be read is reported elsewhere. */
+  /** True if only its owner can write to the directory. An unreadable directory is reported elsewhere. */
   async #isProtected(): Promise<boolean> {
     const facts = await stat(this.#options.policyDir).catch(() => undefined);
     const writers = facts && otherWriters(facts.mode);
@@ -247,7 +250,7 @@ export class PolicyDirectory {
       next.delete(domain);
       this.#files.delete(bundleFileName(domain));
     }
-    // Those that the source has no answer for are read again, which says so.
+    // Bundles without an answer from the source are read again, which reports the failure.
     const failed = new Set(answers.failed.map(bundleFileName));
     for (const [file, state] of this.#files) {
       if (state.error !== undefined || failed.has(file)) state.identity = undefined;

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 
-/** What was found at a path. `identity` changes whenever the content may have changed. */
+/** Result of reading a path. `identity` changes whenever the content may have changed. */
 type FileRead =
   | { kind: 'absent' }
   | { kind: 'unchanged' }
@@ -10,7 +10,10 @@ type FileRead =
 
 const [groupWrite, everyoneWrite] = [0o020, 0o002];
 
-/** Who else than its owner may write to a file or a folder of this mode; undefined for nobody, and where there are no modes. */
+/**
+ * Users other than the owner that a mode lets write to a file or a folder; undefined for none, and where there are no
+ * modes.
+ */
 export function otherWriters(mode: number): string | undefined {
   if (process.platform === 'win32') return undefined;
   if ((mode & everyoneWrite) !== 0) return 'everyone';

@@ -7,20 +7,20 @@ type Every = (intervalMs: number, act: () => void) => () => void;
 interface WatchOptions {
   /** Looks at the directory. Called by one at a time. */
   readonly scan: () => Promise<void>;
-  /** How often it is looked at without a hint. */
+  /** Interval of checks without an event. */
   readonly intervalMs: number;
-  /** Whether changes are followed: by file events, and by a check for a directory that was swapped as a whole. */
+  /** True to follow changes: by file events, and by a check for a directory that was swapped as a whole. */
   readonly events: boolean;
   /** The timers of the machine by default. */
   readonly every?: Every | undefined;
 }
 
-/** How long events are collected before the directory is looked at, in milliseconds. */
+/** Delay in which events are collected before the directory is read, in milliseconds. */
 const settleMs = 20;
 
 /**
- * How often it is checked which directory the path leads to, in milliseconds. Events follow the directory that was there when they
- * were asked for, so nothing tells of another one in its place.
+ * Interval of the check which directory the path leads to, in milliseconds. Events follow the directory that was there
+ * when they were requested, so there is none for another directory in its place.
  */
 export const placeCheckMs = 2000;
 
@@ -125,7 +125,7 @@ export class Watch {
     watcher.on('all', () => this.#soon());
     await new Promise<void>((resolve) => {
       watcher.once('ready', resolve);
-      // What cannot be watched, as when the system has no more watches, is still looked at now and then.
+      // If watching fails, as when the system has no more watches, the interval still applies.
       watcher.on('error', () => {
         this.#soon();
         resolve();

@@ -27,8 +27,8 @@ interface Refused<Headers> {
 }
 
 /**
- * What to do with a request. `headers` of an allowed one belong on the answer of the service, which may have a `Cache-Control` of its
- * own and adds to `Vary`.
+ * Result for a request. `headers` of an allowed one belong on the answer of the service, which may have a
+ * `Cache-Control` of its own and adds to `Vary`.
  */
 export type Outcome = { kind: 'allowed'; headers: AnswerHeaders; decision: Decision } | Refused<AnswerHeaders>;
 
@@ -38,7 +38,7 @@ type BareOutcome = (
   | (Refused<Record<string, string>> & { readonly hint?: string })
 ) & { readonly asked?: RequiredAccess };
 
-/** What to do about requests that the engine was not asked about. */
+/** Advice about requests that were refused without asking the engine. */
 const hints = {
   400: 'the path could be read in another way by the router: callers must send its canonical form',
   404: 'the rule has no answer for it: cover it in the rule, or leave `protect` out in front of it',

@@ -17,7 +17,7 @@ export interface NodeSocket {
   getPeerX509Certificate?(): X509Certificate | undefined;
 }
 
-/** Which certificates of connections count. */
+/** Rules for accepting certificates of connections. */
 export interface ConnectionOptions {
   /**
    * The authorities that may issue client certificates. With them a certificate that TLS could not verify, as it does not know them or there
@@ -33,7 +33,7 @@ export interface ConnectionOptions {
   clock?: Clock;
 }
 
-/** What is known of a connection. */
+/** State kept for a connection. */
 interface Known {
   /** No other certificate can take the place of the one that it has. */
   readonly isFixed: boolean;
@@ -54,7 +54,7 @@ export class ConnectionCertificates {
   /** The answer of `#source` that `#authorities` was made of. */
   #input: AuthoritiesInput | undefined;
   #authorities: readonly X509Certificate[] | undefined;
-  /** How often an authority was removed. */
+  /** Number of times that an authority was removed. */
   #generation = 0;
   readonly #handshakes = new Handshakes(() => {
     this.#refresh();
@@ -126,7 +126,7 @@ export class ConnectionCertificates {
     return isFixed ? Number.POSITIVE_INFINITY : never;
   }
 
-  /** Whether TLS has verified the handshake of a connection against the authorities of now. */
+  /** True if TLS has verified the handshake of a connection against the present authorities. */
   #isOfNow(socket: NodeSocket): boolean {
     if (typeof this.#source !== 'function' || this.#authorities?.length === 0) return false;
     return this.#handshakes.generationOf(socket) === this.#generation;
@@ -154,8 +154,9 @@ const unknownIssuer: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Whether TLS has refused the certificate, which no check of its signatures here outweighs. A server with revocation lists alone can tell
- * which certificates are on them: there only what TLS has accepted counts, and of later handshakes, whose result Node does not keep, nothing.
+ * True if TLS has refused the certificate, which no check of its signatures here outweighs. Only a server with
+ * revocation lists can tell which certificates are on them: there a certificate is valid only if TLS accepted it, and
+ * one of a later handshake, whose result Node does not keep, is not.
  */
 function wasRefused(socket: NodeSocket, isFixed: boolean): boolean {
   if (mayHaveLists(socket)) return !isFixed || socket.authorized !== true;
@@ -169,8 +170,8 @@ function mayHaveLists(socket: NodeSocket): boolean {
 }
 
 /**
- * Whether the handshake of a connection is its only one: TLS 1.3 has no other, and for TLS 1.2 the server keeps the options that it was
- * made with. What cannot be read counts as a server that renegotiates.
+ * True if the handshake of a connection is its only one: TLS 1.3 has no other, and for TLS 1.2 the server keeps its
+ * initial options. An unreadable option is treated as a server that renegotiates.
  */
 function hasOneHandshake(socket: NodeSocket): boolean {
   if (socket.getProtocol?.() === 'TLSv1.3') return true;

@@ -9,13 +9,13 @@ export type FetchHandler = (request: Request, decision: Decision) => Response | 
 
 /** The options of `protect` for fetch handlers. */
 export interface FetchProtectOptions extends ProtectOptions {
-  /** What the platform knows of the connection: a Fetch `Request` says nothing of it. */
+  /** Connection facts from the platform: a Fetch `Request` has none. */
   peer: (request: Request) => Peer;
 }
 
 /**
- * Wraps a Fetch handler so that it runs only for requests that the engine allows; it gets the decision as well.
- * Throws `PolicyEngineError('invalid-options')` when nobody said which domains are served.
+ * Wraps a Fetch handler so that it runs only for requests that the engine allows; it gets the decision as well. Throws
+ * `PolicyEngineError('invalid-options')` when the served domains are not stated.
  */
 export function protect(handler: FetchHandler, options: FetchProtectOptions): (request: Request) => Promise<Response> {
   const authorize = createAuthorizer(options, ['peer']);

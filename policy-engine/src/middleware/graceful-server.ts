@@ -4,22 +4,22 @@ import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import type { Clock } from '../clock.ts';
 
-/** How a server stops; all times in milliseconds. */
+/** Timing of a server's shutdown, in milliseconds. */
 export interface CloseOptions {
-  /** How long the port stays open after the order, so that balancers notice before connections are refused. Default 0. */
+  /** Delay before the port closes, so that balancers notice before connections are refused. Default 0. */
   delayMs?: number;
   /**
    * A connection is closed when nothing was asked on it for this long: its client may be about to. Longer for a client whose requests
    * came further apart, up to the deadline. Default 1,000.
    */
   idleMs?: number;
-  /** What is left this long after the port was closed is cut. Default 9,000. */
+  /** Deadline after the port was closed; remaining connections are then cut. Default 9,000. */
   deadlineMs?: number;
 }
 
 /** A server that stops without cutting off a request. */
 export interface GracefulServer {
-  /** Whether `close` was called: say so in the answer to a readiness probe. */
+  /** True once `close` was called: report it in the answer to a readiness probe. */
   readonly isClosing: boolean;
   /**
    * Announces the end (`Connection: close`) with every answer from now on, closes the port after the delay, then each connection when
@@ -28,25 +28,25 @@ export interface GracefulServer {
   close(options?: CloseOptions): Promise<void>;
 }
 
-/** What is known of a connection that speaks HTTP. */
+/** State of a connection that speaks HTTP. */
 interface Connection {
   readonly open: Set<ServerResponse>;
   /** When the last answer was sent, and how much had been received then. */
   idleSince: number;
   bytes: number;
-  /** How long its client took for its last requests; before the first one, how long the handshake took. */
+  /** Pause of the client between its last requests; before the first one, the duration of the handshake. */
   pauseMs: number;
 }
 
-/** How often connections are looked at while the server stops. */
+/** Interval of checks of the connections while the server stops. */
 const sweepMs = 50;
-/** A client that goes on as before asks again within so many of its pauses. */
+/** Number of its pauses within which a client that goes on as before asks again. */
 const pausesToWait = 3;
 
 /**
- * Follows the connections of a server that does not listen yet. Node's own `close` ends idle connections at once, also those
- * on which a request is just arriving, and leaves those that never finish their TLS handshake. `monotonic` is time that nobody sets, in
- * milliseconds.
+ * Follows the connections of a server that does not listen yet. Node's own `close` ends idle connections at once, also
+ * those on which a request is just arriving, and leaves those that never finish their TLS handshake. `monotonic` is a
+ * clock that is never set, in milliseconds.
  */
 export function gracefulServer(
   server: HttpServer | HttpsServer,
@@ -72,7 +72,7 @@ export function gracefulServer(
 /** The connections of a server. */
 interface Following {
   readonly accepted: ReadonlySet<Socket>;
-  /** Those that speak HTTP. */
+  /** Connections that speak HTTP. */
   readonly connections: ReadonlyMap<Socket, Connection>;
 }
 
@@ -100,7 +100,7 @@ function followConnections(server: HttpServer, monotonic: Clock, isClosing: () =
   server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     const connection = connections.get(socket);
     if (connection === undefined) return;
-    // One that was longer is forgotten little by little.
+    // A longer pause in the past decays gradually.
     if (connection.open.size === 0) {
       connection.pauseMs = Math.max(monotonic.now() - connection.idleSince, connection.pauseMs / 2);
     }
@@ -125,8 +125,8 @@ async function close(
     for (const response of connection.open) announceEnd(connection, response);
   }
   await new Promise((resolve) => setTimeout(resolve, delayMs));
-  // Whoever connected while this process was busy is accepted first: closing the port resets who waits at it. Timers come before that, and
-  // this after.
+  // Connections made while this process was busy are accepted first: closing the port resets those that wait at it.
+  // Timers come before that, and `setImmediate` after.
   await new Promise((resolve) => setImmediate(resolve));
   // Node's `close` calls it.
   server.closeIdleConnections = () => undefined;
@@ -148,9 +148,9 @@ async function close(
 }
 
 /**
- * Ends the connections on which nobody has asked for `idleMs`, and those that have not begun in that time. What arrived before `now` has
- * been read. INVARIANT: a handshake that was answered is not cut off before the deadline: for its client it may be over, and a request on
- * the way.
+ * Ends the connections without a request for `idleMs`, and those that have not begun in that time. What arrived before
+ * `now` has been read. INVARIANT: a handshake that was answered is not cut off before the deadline: for its client it
+ * may be over, and a request on the way.
  */
 function sweep(
   { accepted, connections }: Following,
@@ -158,7 +158,7 @@ function sweep(
   { idleMs, deadlineMs, since }: { readonly idleMs: number; readonly deadlineMs: number; readonly since: number },
 ): void {
   for (const [socket, connection] of connections) {
-    // What was received since the last answer is the beginning of a request.
+    // Bytes received since the last answer are the beginning of a request.
     const isIdle = connection.open.size === 0 && socket.bytesRead === connection.bytes;
     const usualMs = connection.pauseMs * pausesToWait;
     const waitMs = usualMs <= deadlineMs ? Math.max(idleMs, usualMs) : idleMs;

@@ -8,7 +8,10 @@ interface Ends {
   readonly localPort?: number | undefined;
 }
 
-/** How often authorities had been removed when the handshake of a connection began. Servers are followed from the first request on. */
+/**
+ * Generation of the authorities (number of removals) when the handshake of each connection began. Servers are followed
+ * from the first request on.
+ */
 export class Handshakes {
   readonly #generation: () => number;
   readonly #servers = new WeakMap<EventEmitter, Followed>();

@@ -5,7 +5,7 @@ import type { AnswerHeaders } from './authorize.ts';
  * off the answer to an error but those that the error has. A `Cache-Control` of the error stays.
  */
 export function throwInKoa(error: unknown, headers: AnswerHeaders): never {
-  // What is frozen stays as it is.
+  // A frozen error cannot take headers.
   if (error instanceof Error) Reflect.set(error, 'headers', merged(Object(Reflect.get(error, 'headers')), headers));
   throw error;
 }

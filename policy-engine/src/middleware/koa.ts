@@ -24,14 +24,14 @@ declare module 'koa' {
   }
 }
 
-/** What Koa and its routers take. */
+/** Signature of Koa middleware. */
 export type KoaMiddleware = (context: KoaContext, next: () => Promise<unknown>) => Promise<unknown>;
 
 /**
- * Koa middleware, of one route or in front of all, that lets a request pass only when the engine answers ALLOW; the decision is
- * then in `ctx.state.signet`. Everything else is answered here: 400, 401 (with `rfc6750`), 403 or 404 with a `ResourceError`.
- * Without `rule` it answers `{ for(action, resource) }`, which makes the middleware of each route. Throws
- * `PolicyEngineError('invalid-options')` for wrong options, and when nobody said which domains are served.
+ * Koa middleware, of one route or in front of all, that lets a request pass only when the engine answers ALLOW; the
+ * decision is then in `ctx.state.signet`. Everything else is answered here: 400, 401 (with `rfc6750`), 403 or 404 with
+ * a `ResourceError`. Without `rule` it answers `{ for(action, resource) }`, which makes the middleware of each route.
+ * Throws `PolicyEngineError('invalid-options')` for wrong options, and when the served domains are not stated.
  */
 export function protect(options: SharedOptions): RouteProtection<KoaMiddleware>;
 export function protect(options: ProtectOptions): KoaMiddleware;

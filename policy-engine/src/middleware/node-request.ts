@@ -6,7 +6,10 @@ import type { ProtectedRequest } from './protect-options.ts';
 export interface NodeRequest {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
-  /** As received, names and values in turn: the only form in which HTTP/2 requests keep repeated headers apart. */
+  /**
+   * Headers as received, names and values alternating: the only form in which HTTP/2 requests keep repeated headers
+   * apart.
+   */
   readonly rawHeaders: readonly string[];
   readonly headersDistinct?: { readonly [name: string]: readonly string[] | undefined };
   readonly socket: NodeSocket;

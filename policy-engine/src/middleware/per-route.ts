@@ -1,7 +1,7 @@
 import { nodeRequests } from './node-request.ts';
 import { checkProtectOptions, type ProtectOptions } from './protect-options.ts';
 
-/** What all routes of a service have in common: the options without `rule`. */
+/** Options that all routes of a service share: all but `rule`. */
 export interface SharedOptions extends Omit<ProtectOptions, 'rule'> {
   rule?: undefined;
 }

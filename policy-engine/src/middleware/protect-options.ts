@@ -7,7 +7,7 @@ import type { Peer, TrustedProxies } from './proxy-certificate.ts';
 import type { OnRefusal } from './refusal.ts';
 import type { RuleOptions, SeenRequest } from './request-rule.ts';
 
-/** What the middleware needs of an engine. */
+/** Part of the engine that the middleware uses. */
 export interface Decider {
   /** The domains that it was told are served. */
   readonly domains?: readonly string[] | undefined;
@@ -19,7 +19,7 @@ export interface Decider {
   }): Promise<Decision>;
 }
 
-/** How requests are let through or refused; every middleware takes these. */
+/** Options of every middleware. */
 export interface ProtectOptions extends RuleOptions, ConnectionOptions {
   engine: Decider;
   /** Headers that may carry the token. Default `svc-role-auth`, `athenz-role-auth` and `authorization`. */
@@ -33,7 +33,7 @@ export interface ProtectOptions extends RuleOptions, ConnectionOptions {
    * own. Whatever it reads from a header, it must first make sure of the sender (`peer`).
    */
   certificate?: (request: ProtectedRequest) => CertificateInput | undefined;
-  /** Told of every request that is refused, with what to do about it. Default: only the debug log (`NODE_DEBUG=signet`). */
+  /** Called for every request that is refused, with advice. Default: only the debug log (`NODE_DEBUG=signet`). */
   onRefusal?: OnRefusal;
 }
 

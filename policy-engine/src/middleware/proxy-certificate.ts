@@ -2,7 +2,7 @@ import { isWithinDates } from '../certificates/certificate-chain.ts';
 import { parseChain } from '../certificates/read-certificates.ts';
 import type { CertificateInput } from '../token/index.ts';
 
-/** What a service knows of a connection before it looks at the request. */
+/** Connection facts known before the request is read. */
 export interface Peer {
   /**
    * The client certificate of the connection; absent when none was sent, it did not verify, it is not within its dates, or the
@@ -51,7 +51,7 @@ export function clientCertificate(
   return isPastItsDates(der, now) ? { kind: 'none' } : { kind: 'certificate', certificate: der };
 }
 
-/** What is not a certificate has no dates; no token is bound to it either. */
+/** True if the certificate is outside its dates. Anything else has no dates, and no token is bound to it either. */
 function isPastItsDates(der: Uint8Array, now: number): boolean {
   const certificate = parseChain(der)?.leaf;
   return certificate !== undefined && !isWithinDates(certificate, now);

@@ -5,17 +5,17 @@ import type { RequiredAccess } from './request-rule.ts';
 /** Why a request was refused, for the developer of the service: the caller is told less. It holds no credential. */
 export interface Refusal {
   readonly method: string;
-  /** As received, without the query. */
+  /** Path as received, without the query. */
   readonly path: string;
   /** The pattern of the route, where it is known. */
   readonly route?: string;
-  /** What the request asked for, once the rule has said so. */
+  /** Requested access, once the rule has determined it. */
   readonly asked?: RequiredAccess;
   /** The status of the answer. */
   readonly status: number;
   /** The answer of the engine, when it was asked. */
   readonly decision?: Decision;
-  /** What to do about it. */
+  /** Advice for the operator or developer. */
   readonly hint: string;
   /** All of it in one line, for a log. */
   readonly text: string;
@@ -26,11 +26,11 @@ export type OnRefusal = (refusal: Refusal) => void;
 
 const debug = debuglog('signet');
 
-/** What a refusal says before it is put into words. */
+/** Parts of a refusal before its text is made. */
 interface RefusalParts extends Omit<Refusal, 'hint' | 'text' | 'path'> {
   readonly target: string;
   readonly message: string;
-  /** What to do where the engine was not asked. */
+  /** Advice where the engine was not asked. */
   readonly hint?: string;
 }
 
@@ -56,7 +56,10 @@ function inOneLine(refusal: Omit<Refusal, 'text'>, message: string): string {
   return `${quoted(`${method} ${path}`)}${question}: ${status} ${decision?.status ?? message}; ${hint}`;
 }
 
-/** What JSON may hold as it is, and terminals and readers of logs take for ends of lines, commands, or another direction of writing. */
+/**
+ * Characters that JSON may hold unescaped, and terminals and log readers take for line ends, commands, or a change of
+ * writing direction.
+ */
 const deceiving = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 function quoted(text: unknown): string {

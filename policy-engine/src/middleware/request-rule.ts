@@ -4,9 +4,9 @@ import type { Status } from '../policy/index.ts';
 import { isUnqualified, ServedDomains } from '../served-domains.ts';
 import { canonicalPath } from './canonical-path.ts';
 
-/** What a rule sees of a request. */
+/** Request as a rule sees it. */
 export interface RuleInput {
-  /** As sent, e.g. `GET`. */
+  /** Method as sent, e.g. `GET`. */
   readonly method: string;
   /** The canonical path: decoded once, no trailing `/`. */
   readonly path: string;
@@ -14,7 +14,7 @@ export interface RuleInput {
   readonly route?: string;
 }
 
-/** What a request asks for in the language of policy. */
+/** Action and resource that a request requires. */
 export interface RequiredAccess {
   readonly action: string;
   /** `domain:entity`; `entity` alone where exactly one domain is served. */
@@ -24,11 +24,12 @@ export interface RequiredAccess {
 /** From a request to what it asks for. `undefined`: no rule covers it, so it is refused as an unknown endpoint (404). */
 export type Rule = (request: RuleInput) => RequiredAccess | undefined;
 
-/** What requests ask for, and in which domains. */
+/** Rules for requests, and the domains that are served. */
 export interface RuleOptions {
   /**
-   * What every request asks for, for the middleware of one route; or a function of the request. It may be called more than once
-   * for a request: a path that a router could read in another way is refused (400) when the answers differ.
+   * Required access of every request, for the middleware of one route; or a function of the request. It may be called
+   * more than once for a request: a path that a router could read in another way is refused (400) when the answers
+   * differ.
    */
   rule: RequiredAccess | Rule;
   /**
@@ -40,7 +41,7 @@ export interface RuleOptions {
   caseSensitive?: boolean;
 }
 
-/** What the rule is asked about. */
+/** Input of a rule evaluation. */
 export interface SeenRequest {
   readonly method: string;
   /** Path and query as received, not decoded. */
@@ -50,7 +51,10 @@ export interface SeenRequest {
   readonly route?: string | undefined;
 }
 
-/** What a request asks for, the resource with its domain wherever the service said one; or the answer to who may not ask. */
+/**
+ * Required access of a request, the resource with its domain wherever the service states one; or the answer to a caller
+ * that may not ask.
+ */
 export type RuleOutcome =
   | { readonly kind: 'asked'; readonly asked: RequiredAccess }
   | { readonly kind: 'refused'; readonly code: 400 | 404; readonly message: string }
@@ -107,8 +111,8 @@ export class RequestRule {
   }
 
   /**
-   * How else a router could read the path: without regard to case, up to a `;`, as something before it has rewritten it, or with nothing
-   * behind the `/` at its end as the value of a parameter.
+   * Alternative readings of the path by a router: without regard to case, up to a `;`, as rewritten upstream, or with
+   * an empty parameter behind the `/` at its end.
    */
   #readings({ target, routedTarget = target, route }: SeenRequest, path: string): readonly string[] {
     if (typeof this.#options.rule !== 'function') return [];
@@ -129,7 +133,7 @@ function withoutEndingSlash(path: string): string {
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
-/** Whether the path has fewer segments than the route. */
+/** True if the path has fewer segments than the route. */
 function isShorter(path: string, route: string): boolean {
   return path.split('/').length < route.split('/').length;
 }

@@ -1,15 +1,15 @@
 import { canonicalPath } from './canonical-path.ts';
 import type { SeenRequest } from './request-rule.ts';
 
-/** What a framework knows of the way that a request takes to its handler. */
+/** Framework's knowledge of the way that a request takes to its handler. */
 type Routing = Pick<SeenRequest, 'route' | 'routedTarget'> & { readonly target?: string };
 
 /** The part of an Express request that says where it goes. */
 export interface ExpressRouting {
-  /** As received; `url` loses the mount path. */
+  /** URL as received; `url` loses the mount path. */
   readonly originalUrl: string;
   readonly url?: string | undefined;
-  /** What was cut off by the routers that it is mounted in, as received. */
+  /** Prefix cut off by the routers that it is mounted in, as received. */
   readonly baseUrl?: string;
   /** The last route that matched, which may be one before this middleware. */
   readonly route?: unknown;

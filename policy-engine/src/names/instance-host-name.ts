@@ -1,4 +1,4 @@
-/** What names an instance: who vouches for it, whose it is, and its id (a PathElement, which keeps its case). */
+/** Parts of an instance's name: its provider, its service, and its id (a PathElement, which keeps its case). */
 export interface InstanceNameParts {
   /** `domain.service`, as the domain and the service in lower case. */
   readonly provider: string;
@@ -10,7 +10,7 @@ export interface InstanceNameParts {
 /** The label below which no name of a service stands. */
 export const instanceNameMarker = 'instanceid';
 
-/** How a label begins that stands for the hash of a name. */
+/** Prefix of a label that stands for the hash of a name. */
 export const hashedLabelPrefix = 'sha256-';
 
 /** Octets of a host name (RFC 1035 §2.3.4, as text). */
@@ -19,7 +19,7 @@ const maxNameLength = 253;
 export const maxSuffixLength = 175;
 
 const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-/** As it was read before: names with underscores are not certified any more (RFC 5280 §4.2.1.6). */
+/** Former label form: names with underscores are not certified any more (RFC 5280 §4.2.1.6). */
 const formerLabel = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 /**
@@ -47,7 +47,7 @@ export function formerInstanceHostName(
 }
 
 interface LabelForm {
-  /** What stands as it is. */
+  /** Label form that is used unchanged. */
   readonly label: RegExp;
   readonly sha256: (text: string) => Uint8Array;
 }

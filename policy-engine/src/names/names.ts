@@ -29,7 +29,10 @@ export type PolicyName = Name<'PolicyName'>;
 export type ServiceName = Name<'ServiceName'>;
 /** An action, e.g. `read`. */
 export type ActionName = Name<'ActionName'>;
-/** Who acts: a service `domain.service`, a user `user.name`, or a group `domain:group.name` where that is stated. */
+/**
+ * Acting principal: a service `domain.service`, a user `user.name`, or a group `domain:group.name` where that is
+ * stated.
+ */
 export type PrincipalName = Name<'PrincipalName'>;
 /** The name of a key of a service; keeps its case. */
 export type KeyId = Name<'KeyId'>;
@@ -38,7 +41,7 @@ export type PathElement = Name<'PathElement'>;
 
 const words = 'letters, digits, `_` and `-`, in words that do not begin with `-` and are joined by dots';
 
-/** What each kind of name consists of, for whoever wrote one that is none. */
+/** Description of each kind of name, for messages about malformed ones. */
 const forms = {
   DomainName: words,
   RoleName: words,

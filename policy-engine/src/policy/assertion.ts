@@ -5,7 +5,9 @@ import { areConditions, type CompiledConditions, compileConditions, costOfCondit
 import type { DecidingAssertion, Decision, PolicyRevision } from './decision.ts';
 import { compilePattern, isPattern, type Pattern, patternProblem } from './pattern.ts';
 
-/** Who holds `role` may (or, with `DENY`, may not) do `action` on `resource`. Each may hold `*` and `?`. */
+/**
+ * Assertion: the holders of `role` may (or, with `DENY`, may not) do `action` on `resource`. Each may hold `*` and `?`.
+ */
 export interface AssertionInput {
   id?: number;
   /** `ALLOW` when absent. */
@@ -49,7 +51,7 @@ interface AssertionConditions {
 
 /** An assertion made ready for comparison. It holds what its explanation needs, and nothing of its input. */
 export interface CompiledAssertion {
-  /** Of two matches for one effect and one role of the caller, the one with the lower rank decides. */
+  /** Order among matches for one effect and one role of the caller: the lower rank decides. */
   rank: number;
   readonly role: CompiledRole;
   readonly action: CompiledAction;
@@ -75,7 +77,7 @@ export class AssertionCompiler {
   readonly prefix: string;
   /** The assertions that can match, in the order of the policies. */
   readonly assertions: CompiledAssertion[] = [];
-  /** One sentence for the author about each assertion that can never match or has an unknown condition. */
+  /** Sentences for the author, one about each assertion that can never match or has an unknown condition. */
   readonly problems: string[] = [];
   /** By text; null for a role of another domain. */
   readonly #roles = new Map<string, CompiledRole | null>();

@@ -1,20 +1,20 @@
 import { type IpAddress, type IpNetwork, isInNetwork, parseAddress, parseNetwork } from './ip-address.ts';
 
-/** How a condition may compare; each has its entry in `operatorRules` below. */
+/** Operators of conditions; each has its entry in `operatorRules` below. */
 export const conditionOperators = ['EQUALS', 'NOT_EQUALS', 'STARTS_WITH', 'IN_CIDR'] as const;
 /** The operator of a condition. */
 export type ConditionOperator = (typeof conditionOperators)[number];
 
-/** What one operator is: how its values are checked, how it is evaluated, and how people read it. */
+/** Definition of one operator: how its values are checked, how it is evaluated, and how people read it. */
 export interface OperatorRule {
-  /** What stands between key and value in a sentence. */
+  /** Words between key and value in a sentence. */
   readonly words: {
     readonly holds: string;
     readonly fails: string;
     /** For operators that cannot read every value. */
     readonly unreadable?: string;
   };
-  /** What is wrong with one of its values, undefined when nothing is. */
+  /** Description of a malformed value; undefined if it is valid. */
   problem(value: string): string | undefined;
   /** Makes a test of values without a problem, folded. */
   compile(values: readonly string[]): ValueTest;
@@ -24,19 +24,19 @@ export interface OperatorRule {
 export interface ValueTest {
   /** Undefined where the value is not of the kind that the operator is about: it counts as if it were missing. */
   holds(value: ContextValue): boolean | undefined;
-  /** What it costs, in units of `Work`. */
+  /** Cost of one evaluation, in units of `Work`. */
   readonly cost: number;
   readonly landmarks: Landmarks;
 }
 
-/** What a test can tell apart: single values, all values that begin in a way, all addresses of a network. */
+/** Distinctions that a test can make: single values, all values with a prefix, all addresses of a network. */
 export interface Landmarks {
   readonly values: readonly string[];
   readonly prefixes: readonly string[];
   readonly networks: readonly IpNetwork[];
 }
 
-/** What tells nothing apart. */
+/** Empty landmarks: no distinctions. */
 const noLandmarks: Landmarks = { values: [], prefixes: [], networks: [] };
 
 /** A value of a context, folded; read as an address once, when the first condition asks. */

@@ -8,7 +8,7 @@ import {
   type ValueTest,
 } from './condition-operators.ts';
 
-/** What a service says of itself for assertions with conditions: condition key to value, e.g. `instances` to its host name. */
+/** Values of the service for assertions with conditions: condition key to value, e.g. `instances` to its host name. */
 export type DecisionContext = Readonly<Partial<Record<ConditionKey, string>>>;
 
 /** The condition keys that are evaluated. */
@@ -24,7 +24,7 @@ export const conditionKeys = [
 /** A name that a condition may ask for. */
 export type ConditionKey = (typeof conditionKeys)[number];
 
-/** One condition: what the context says of `key` must pass the test. */
+/** Condition: the value of `key` in the context must pass the test. */
 export interface Condition {
   readonly key: ConditionKey;
   readonly operator: ConditionOperator;
@@ -61,7 +61,7 @@ export function compileConditions(wire: WireConditions | undefined): CompiledCon
   return sets.length === 0 || sets.some((set) => set.length === 0) ? none : { kind: 'known', sets };
 }
 
-/** Whether a value from a caller without types has the shape of conditions. */
+/** True if a value from a caller without types has the shape of conditions. */
 export function areConditions(value: unknown): boolean {
   const list = (value as Partial<WireConditions> | null)?.conditionsList;
   return Array.isArray(list) && list.every((entry) => isMap(entry?.conditionsMap));
@@ -89,7 +89,10 @@ function compileSet(map: Readonly<Record<string, { operator: string; value: stri
   return set;
 }
 
-/** One condition; `value` may be several with commas. Undefined for what this version does not know. */
+/**
+ * Compiles a condition; `value` may be several with commas. Undefined for a key or an operator that this version does
+ * not know.
+ */
 function compileCondition(key: ConditionKey, operatorName: string, value: string): Condition | undefined {
   const folded = foldAscii(operatorName);
   const operator = conditionOperators.find((known) => foldAscii(known) === folded);
@@ -102,7 +105,7 @@ function compileCondition(key: ConditionKey, operatorName: string, value: string
   return { key, operator, values, test: rule.compile(values) };
 }
 
-/** What evaluating the conditions costs at most, in units of `Work`. */
+/** Upper bound of the cost of evaluating the conditions, in units of `Work`. */
 export function costOfConditions(conditions: CompiledConditions): number {
   if (conditions.kind !== 'known') return 0;
   return conditions.sets.reduce((sum, set) => set.reduce((cost, { test }) => cost + test.cost, sum + 1), 0);
@@ -120,8 +123,9 @@ export function foldContext(context: DecisionContext | undefined): FoldedContext
 }
 
 /**
- * Whether an assertion of this effect counts in the context (of `foldContext`). What cannot be told, as the condition is unknown, or the
- * value missing or not of the kind that the operator is about, lets an ALLOW not count and a DENY count: silence never widens access.
+ * True if an assertion of this effect applies in the context (of `foldContext`). If that is unknown, as the condition
+ * is unknown, or the value missing or not of the operator's kind, an ALLOW does not apply and a DENY does: silence
+ * never widens access.
  */
 export function conditionsCount(
   conditions: CompiledConditions,

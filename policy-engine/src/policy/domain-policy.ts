@@ -11,14 +11,17 @@ export interface DomainPolicy {
   readonly domain: string;
   /** Prefix of a full resource name: the domain with its colon, or empty where resources of other domains are compared too. */
   readonly prefix: string;
-  /** Whether resources are compared with their domain, as written. */
+  /** True if resources are compared with their domain, as written. */
   readonly qualified: boolean;
   readonly revision: PolicyRevision | undefined;
-  /** What an author should know: assertions that can never match, or whose conditions cannot be evaluated. One sentence each. */
+  /**
+   * Warnings for the author: assertions that can never match, or whose conditions cannot be evaluated. One sentence
+   * each.
+   */
   readonly problems: readonly string[];
   /** All assertions, also those that can never match. */
   readonly assertionCount: number;
-  /** Those that can match, in the order of the policies. */
+  /** Assertions that can match, in the order of the policies. */
   readonly assertions: readonly CompiledAssertion[];
   /** Index of the assertions that can match. */
   readonly index: PolicyIndex;
@@ -26,13 +29,13 @@ export interface DomainPolicy {
   readonly fallback: Decision;
   /** The answer when the search takes too much work. */
   readonly exceeded: Decision;
-  /** How often it was given, for whoever watches. */
+  /** Number of times that it was given, for monitoring. */
   readonly overruns: { count: number };
   /** Work of all searches so far, in units of `maxWork`: the difference around a decision is what that one has cost. */
   readonly work: { spent: number };
 }
 
-/** How the policies of a domain are compiled. */
+/** Options for compiling the policies of a domain. */
 export interface CompileOptions {
   /** Compare whole resource names, also of other domains, instead of cutting the domain off. Default false. */
   qualified?: boolean;

@@ -18,7 +18,7 @@ export interface NearMiss {
   readonly misses: readonly Dimension[];
 }
 
-/** One change that helps to turn a denial into an ALLOW. */
+/** Change that helps to turn a denial into an ALLOW. */
 export type Change =
   | { readonly kind: 'grant-role'; readonly domain: string; readonly role: string }
   | { readonly kind: 'add-assertion'; readonly domain: string; readonly assertion: DecidingAssertion }
@@ -51,8 +51,8 @@ interface Query {
 }
 
 /**
- * As `decideInDomain`, with the reasons. Looks at every assertion: for people, not for every request. Where that is too much work, only
- * what decided is told.
+ * Decision of `decideInDomain` with the reasons. Looks at every assertion: for people, not for every request. Where
+ * that is too much work, only the deciding assertion is given.
  */
 // biome-ignore lint/complexity/useMaxParams: published with these five; to change them would break callers
 export function explainInDomain(
@@ -99,7 +99,7 @@ function decidedBy(
   return { decidedBy: { policy: name, assertion, heldRole } };
 }
 
-/** Whether the assertion is for one of the roles. */
+/** True if the assertion is for one of the roles. */
 function isFor({ role }: CompiledAssertion, roles: readonly string[], work: Work): boolean {
   return roles.some((held) => {
     work.spend(1);
@@ -122,14 +122,20 @@ function missesOf(assertion: CompiledAssertion, roles: readonly string[], query:
 /** More than the widest assertion, with one place for those that deny. */
 const widest = 8;
 
-/** How much an assertion covers beyond one action and one resource: of two that would help, the narrower one is the better advice. */
+/**
+ * Breadth of an assertion beyond one action and one resource: of two that would help, the narrower one is the better
+ * advice.
+ */
 function breadth({ action, target, role }: CompiledAssertion): number {
   const width = ({ kind }: Pattern) => (kind === 'any' ? 2 : Number(kind !== 'exact'));
   const targetWidth = typeof target === 'string' ? 0 : width(target);
   return width(action.pattern) + targetWidth + Number(role.pattern !== undefined);
 }
 
-/** Those that deny first; then allowing ones by how little is missing, the narrower first, in the order of the policies. */
+/**
+ * Denying assertions first; then allowing ones by how little is missing, the narrower first, in the order of the
+ * policies.
+ */
 function nearMissesOf(policy: DomainPolicy, roles: readonly string[], query: Query): NearMiss[] {
   const byDistance: NearMiss[][] = Array.from({ length: 4 * widest }, () => []);
   for (const assertion of policy.assertions) {

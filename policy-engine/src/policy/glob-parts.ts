@@ -1,6 +1,6 @@
 import type { Work } from './work.ts';
 
-/** What stands between the stars of a glob that has no `?`. */
+/** Parts between the stars of a glob that has no `?`. */
 export type GlobParts = readonly string[];
 
 /** Up to here texts are searched as the runtime does it, whose worst case is their product. */
@@ -11,7 +11,9 @@ export function globParts(glob: string): GlobParts | undefined {
   return glob.length > longestText || glob.includes('?') ? undefined : glob.split('*');
 }
 
-/** Whether the parts stand in the text in their order, the first and the last at its ends; `undefined` for a long text. */
+/**
+ * True if the parts stand in the text in their order, the first and the last at its ends; `undefined` for a long text.
+ */
 export function matchesParts(parts: GlobParts, text: string, work: Work): boolean | undefined {
   if (text.length > longestText) return undefined;
   const first = parts[0] ?? '';

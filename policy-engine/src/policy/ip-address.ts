@@ -86,7 +86,7 @@ function maskOf(bits: number): number {
   return bits <= 0 ? 0 : (0xffffffff << (32 - Math.min(bits, 32))) >>> 0;
 }
 
-/** Whether the address lies in the network; one of the other family never does. */
+/** True if the address lies in the network; false for one of the other family. */
 export function isInNetwork({ words, masks }: IpNetwork, address: IpAddress): boolean {
   if (address.length !== words.length) return false;
   for (let at = 0; at < words.length; at += 1) if (!isUnder(words[at], address[at], masks[at])) return false;

@@ -2,7 +2,7 @@ import { foldAscii } from '../names/index.ts';
 import { type GlobParts, globParts, matchesParts } from './glob-parts.ts';
 import { maxPatternLength, maxWildcards, unlimited, type Work } from './work.ts';
 
-/** How a pattern is compared: `*` alone, no wildcard, one `*` at the end only, or anything else. */
+/** Kinds of comparison: `*` alone, no wildcard, one `*` at the end only, or anything else. */
 type PatternKind = 'any' | 'exact' | 'prefix' | 'glob';
 
 /** A pattern whose kind was found once, so that most comparisons need not look for wildcards. */
@@ -10,7 +10,7 @@ export interface Pattern {
   readonly kind: PatternKind;
   /** The literal text for `exact` and `prefix`, the whole pattern for `glob`. */
   readonly text: string;
-  /** Of a `glob` that may be compared by them; `null` until it is first compared. */
+  /** Parts of a `glob` that may be compared by them; `null` until it is first compared. */
   parts?: GlobParts | undefined | null;
 }
 
@@ -70,7 +70,7 @@ export function literalsOf({ kind, text }: Pattern): readonly Literal[] {
   return literals.filter((literal) => literal.text !== '');
 }
 
-/** Whether a compiled pattern matches the whole text. What a glob costs is spent of `work`. */
+/** True if a compiled pattern matches the whole text. The cost of a glob is charged to `work`. */
 export function patternMatches(pattern: Pattern, text: string, work: Work = unlimited): boolean {
   switch (pattern.kind) {
     case 'any':
@@ -86,7 +86,7 @@ export function patternMatches(pattern: Pattern, text: string, work: Work = unli
   }
 }
 
-/** One that does not end as the text does there costs nothing: of many roles and prefixes, most differ in that. */
+/** Compares a prefix. A different last character costs nothing: most of many roles and prefixes differ there. */
 function matchesPrefix(prefix: string, text: string, work: Work): boolean {
   const last = prefix.length - 1;
   if (text.charCodeAt(last) !== prefix.charCodeAt(last)) return false;
@@ -94,7 +94,7 @@ function matchesPrefix(prefix: string, text: string, work: Work): boolean {
   return startsWith(text, prefix);
 }
 
-/** As `matchesPattern`, by the parts of the pattern where it has them and the text is short. */
+/** Result of `matchesPattern`, from the parts of the pattern where it has them and the text is short. */
 function matchesGlob(glob: string, parts: GlobParts | undefined, text: string, work: Work): boolean {
   return (parts && matchesParts(parts, text, work)) ?? globMatches(glob, text, work);
 }
@@ -102,7 +102,7 @@ function matchesGlob(glob: string, parts: GlobParts | undefined, text: string, w
 /** Up to here characters are compared faster than a call takes. */
 const shortPrefix = 32;
 
-/** As the method of strings, for short texts. */
+/** Replacement of the string method, for short texts. */
 function startsWith(text: string, prefix: string): boolean {
   if (prefix.length > shortPrefix) return text.startsWith(prefix);
   if (prefix.length > text.length) return false;
@@ -113,7 +113,10 @@ function startsWith(text: string, prefix: string): boolean {
   return true;
 }
 
-/** Whether first and last character fit, as far as they are no wildcards: this tells most globs apart from what they do not match. */
+/**
+ * True if first and last character fit, unless they are wildcards: this tells most globs apart from texts that they do
+ * not match.
+ */
 function fitsAtEnds(glob: string, text: string): boolean {
   const first = glob.charCodeAt(0);
   const last = glob.charCodeAt(glob.length - 1);
@@ -124,15 +127,15 @@ function fitsAtEnds(glob: string, text: string): boolean {
 }
 
 /**
- * Whether `pattern` matches the whole of `text`: `*` stands for any run of characters, also none and also across `.`, `:`,
- * `/` and line ends; `?` stands for exactly one code point; everything else for itself, in the case given.
- * The time is linear in the length of `text` for any one pattern; what it costs is spent of `work`.
+ * True if `pattern` matches the whole of `text`: `*` stands for any run of characters, also none and also across `.`,
+ * `:`, `/` and line ends; `?` stands for exactly one code point; everything else for itself, in the case given. The
+ * time is linear in the length of `text` for any one pattern; the cost is charged to `work`.
  */
 export function matchesPattern(pattern: string, text: string, work: Work = unlimited): boolean {
   return globMatches(pattern, text, work);
 }
 
-/** As `matchesPattern`, with A to Z folded on both sides, as actions and resources are compared. */
+/** Result of `matchesPattern` with A to Z folded on both sides, as actions and resources are compared. */
 export function matchesFolded(pattern: string, text: string): boolean {
   return globMatches(foldAscii(pattern), foldAscii(text), unlimited);
 }
@@ -201,7 +204,7 @@ function matchByStates(pattern: string, text: string, work: Work): boolean {
     let carry = 0;
     for (let word = 0; word < words; word += 1) {
       const old = states[word] ?? 0;
-      // Who has matched up to here and fits the next character is one further; who stands at a star may also stay.
+      // A state that fits the next character moves one further; a state at a star also stays.
       const next = old & (mask[word] ?? 0);
       states[word] = (next << 1) | carry | (old & (loops[word] ?? 0));
       carry = next >>> 31;

@@ -15,10 +15,10 @@ interface Question {
   readonly context: DecisionContext | undefined;
 }
 
-/** One search for the assertion that decides: the request, the best match so far, and the work that was spent. */
+/** Search for the assertion that decides: the request, the best match so far, and the work that was spent. */
 export class Search extends Work {
   readonly roles: readonly string[];
-  /** Of the matches for the role that is being searched for, the one with the lowest rank. */
+  /** Match with the lowest rank for the role that is being searched for. */
   best: CompiledAssertion | undefined = undefined;
   readonly #question: Question;
   #action: string | undefined = undefined;
@@ -50,7 +50,7 @@ export class Search extends Work {
     return this.#name;
   }
 
-  /** Whether something of this rank would take the place of what was found. */
+  /** True if a match of this rank would replace the best one. */
   isBefore({ rank }: { readonly rank: number }): boolean {
     return this.best === undefined || rank < this.best.rank;
   }

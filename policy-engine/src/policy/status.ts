@@ -18,7 +18,7 @@ export const statuses = [
   'DENY_BUDGET_EXCEEDED',
 ] as const;
 
-/** What a decision answers. Only `ALLOW` grants. */
+/** Result of a decision. Only `ALLOW` grants. */
 export type Status = (typeof statuses)[number];
 
 const meanings: Readonly<Record<Status, string>> = {
@@ -42,7 +42,7 @@ const meanings: Readonly<Record<Status, string>> = {
     'the policy takes more work than one decision may cost: its patterns are too many or too entangled',
 };
 
-/** One plain sentence for a status, fit for a log or an operator. */
+/** Meaning of a status in one plain sentence, for a log or an operator. */
 export function statusMeaning(status: Status): string {
   return meanings[status];
 }
@@ -69,7 +69,7 @@ const remedies: Readonly<Record<Status, string>> = {
   DENY_BUDGET_EXCEEDED: 'refuse, and simplify the policy; `health()` counts them',
 };
 
-/** What a developer or an operator does about a status, in one sentence. */
+/** Remedy for a status, for a developer or an operator, in one sentence. */
 export function statusRemedy(status: Status): string {
   return remedies[status];
 }

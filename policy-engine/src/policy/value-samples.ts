@@ -25,7 +25,7 @@ interface Beginning {
   write(address: bigint): readonly string[];
 }
 
-/** What is looked for: values that are not named and begin with none of the longer prefixes. */
+/** Gap to sample: values that are not named and begin with none of the longer prefixes. */
 interface Part {
   readonly prefix: string;
   readonly longer: readonly string[];
@@ -119,7 +119,7 @@ function addressIn({ isIpv4, ranges }: Region, part: Part): string | 'empty' | '
   if (longer.includes('unclear')) return 'unclear';
   const taken = longer.flatMap((one) => (one === 'unclear' ? [] : one.ranges));
   const free = without(here, taken);
-  // As many as are named, and one more.
+  // One more address than are named, so that one of them is free.
   for (const address of addressesIn(free, part.named.size + 1)) {
     const text = beginning.write(address).find((one) => isFree(one, part));
     if (text !== undefined) return text;

@@ -27,12 +27,12 @@ export class Work {
     this.#left = limit;
   }
 
-  /** What was spent so far. */
+  /** Work spent so far. */
   get spent(): number {
     return this.#limit - this.#left;
   }
 
-  /** What may still be spent. */
+  /** Work left to spend. */
   get remaining(): number {
     return this.#left;
   }

@@ -1,6 +1,6 @@
 import type { Decision, Status } from '../policy/index.ts';
 
-/** One decision as it is written to logs and audits. It never holds a token or a certificate. */
+/** Decision in the form of logs and audits. It never holds a token or a certificate. */
 export interface DecisionRecord {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -33,7 +33,7 @@ export interface RecordOptions {
   random?: () => number;
 }
 
-/** What became of the records since the engine was made. */
+/** Counts of records since the engine was made, by result. */
 export interface RecordCounts {
   readonly written: number;
   /** Not written as too many waited. */
@@ -44,10 +44,10 @@ export interface RecordCounts {
   readonly failed: number;
 }
 
-/** Told of records that are not written. Never throws. */
+/** Called for records that are not written. Never throws. */
 type OnDropped = (reason: 'waiting' | 'masked' | 'failed', count: number) => void;
 
-/** How long `flush` waits for a `write` that does not end, in milliseconds. */
+/** Timeout of `flush` for a `write` that does not end, in milliseconds. */
 const flushMs = 5000;
 
 /** Hands records of decisions over, without ever slowing down or changing a decision. */
@@ -76,7 +76,7 @@ export class DecisionRecorder {
     return { written: this.#written, dropped: this.#dropped, masked: this.#masked, failed: this.#failed };
   }
 
-  /** Whether the next decision is one of the sample. A random source that fails samples everything. Never throws. */
+  /** True if the next decision is in the sample. A random source that fails samples everything. Never throws. */
   samples(): boolean {
     try {
       return this.#sampleRate >= 1 || this.#random() < this.#sampleRate;

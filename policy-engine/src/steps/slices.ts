@@ -1,7 +1,7 @@
 import { setImmediate as nextCheck } from 'node:timers/promises';
 import { type Pause, runWithPauses, type Steps } from './steps.ts';
 
-/** How long others wait at most before they have a turn, in milliseconds. */
+/** Maximum delay of other work by one slice, in milliseconds. */
 const maxSliceMs = 4;
 
 /** Runs the work a few milliseconds at a time; whatever waits in the event loop comes in between. */

@@ -3,11 +3,11 @@ import { PolicyEngineError } from '../errors.ts';
 import { type DomainName, parseDomainName } from '../names/index.ts';
 import { conditionKeys, type DecisionContext, type Status, statuses } from '../policy/index.ts';
 
-/** One question to a policy and the answer that its author expects: an entry of a `<domain>.cases.yaml`. */
+/** Query to a policy and the answer that its author expects: an entry of a `<domain>.cases.yaml`. */
 export interface PolicyCase {
-  /** What the case shows. */
+  /** Purpose of the case. */
   note?: string;
-  /** Who asks: a principal whose roles `rolesOf` knows, or the roles themselves. One of the two. */
+  /** Caller: a principal whose roles `rolesOf` knows, or the roles themselves. One of the two. */
   principal?: string;
   roles?: readonly string[];
   /** The principal or the roles are meant not to exist: `signet test` does not warn of them. A run does not look at it. */
@@ -21,7 +21,7 @@ export interface PolicyCase {
   expect: 'allow' | 'deny' | Status;
   /** When the membership of the principal counts: a time in UTC, e.g. `2026-01-02T03:04:05Z`. Default: the time of the run. */
   at?: string;
-  /** What the host says of itself, for assertions with conditions. */
+  /** Values of the host for assertions with conditions. */
   context?: DecisionContext;
 }
 

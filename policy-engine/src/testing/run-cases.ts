@@ -3,7 +3,7 @@ import { describeAssertion } from '../policy/assertion.ts';
 import type { DecidingAssertion, Decision, DecisionContext, DomainPolicy, Status } from '../policy/index.ts';
 import { type CheckedCase, decodeCase } from './decode-case.ts';
 
-/** What the runner needs of an engine. */
+/** Part of the engine that the runner uses. */
 export interface CaseEngine {
   decideRoles(request: {
     domain: string;
@@ -15,7 +15,7 @@ export interface CaseEngine {
   policyOf(domain: string): DomainPolicy | undefined;
 }
 
-/** How `runCases` fills in what a case leaves out. */
+/** Defaults that `runCases` uses for omitted members of a case. */
 export interface RunCasesOptions {
   /** The domain of cases that name none; of `catalog.cases.yaml` it is `catalog`. */
   domain?: string;
@@ -37,20 +37,22 @@ export interface CaseFailure {
   readonly message: string;
 }
 
-/** One rule of a policy. */
+/** Assertion of a policy, as the coverage lists it. */
 export interface CoveredAssertion {
   readonly domain: string;
   readonly policy: string;
   readonly assertion: DecidingAssertion;
 }
 
-/** What `runCases` found. */
+/** Result of `runCases`. */
 export interface CaseReport {
   readonly passed: number;
   readonly failures: readonly CaseFailure[];
   /** Places of the cases that name a principal when there is no `rolesOf`. */
   readonly skipped: readonly number[];
-  /** Which assertions of the domains in question decided a case. `share` is from 0 to 1; 1 when there are none. */
+  /**
+   * Coverage: the assertions of the tested domains that decided a case. `share` is from 0 to 1; 1 when there are none.
+   */
   readonly coverage: {
     readonly total: number;
     readonly decided: number;

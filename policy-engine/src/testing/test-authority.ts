@@ -13,7 +13,7 @@ import type { Jwk, JwkList, JwsPolicyData, KeyPurpose } from '../wire/index.ts';
 import { makeCertificate, type TestCertificate } from './test-certificate.ts';
 import { TestClock } from './test-clock.ts';
 
-/** What of a token a test decides; the rest is usual. */
+/** Test-specific members of a token; the rest has usual values. */
 export interface TestTokenInput {
   domain: string;
   roles: readonly string[];
@@ -29,7 +29,7 @@ export interface TestTokenInput {
   header?: Readonly<Record<string, unknown>>;
 }
 
-/** What of a bundle a test decides; the rest is usual. */
+/** Test-specific members of a bundle; the rest has usual values. */
 export interface TestBundleInput {
   domain: string;
   policies: readonly PolicyInput[];
@@ -41,7 +41,7 @@ export interface TestBundleInput {
   expiresIn?: number;
 }
 
-/** What of a throw-away authority a test decides. */
+/** Options of a throw-away authority. */
 export interface TestAuthorityOptions {
   /** Default `https://signet.test/v1`. */
   issuer?: string;
@@ -140,7 +140,7 @@ export class TestAuthority {
 
   /** Puts a bundle and `keys.json` into a policy directory, as the updater does: complete at every instant. */
   async writeBundle(policyDir: string, input: TestBundleInput): Promise<void> {
-    // whatever the umask: an engine takes nothing that a group may write to
+    // regardless of the umask: an engine reads nothing that a group may write to
     await mkdir(policyDir, { recursive: true, mode: 0o755 });
     const write = (name: string, content: unknown) =>
       replaceFile(join(policyDir, name), JSON.stringify(content), { mode: 0o644 });

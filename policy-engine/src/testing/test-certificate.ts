@@ -23,7 +23,7 @@ export interface TestCertificate {
   readonly pem: string;
   /** PEM (PKCS #8), for `node:tls`. */
   readonly key: string;
-  /** As `cnf` of a token names it. */
+  /** Thumbprint in the form of a token's `cnf`. */
   readonly thumbprint: string;
 }
 
@@ -35,7 +35,7 @@ interface TestCertificateInput {
   notAfter: number;
 }
 
-/** Who signs: the issuer's common name and private key. */
+/** Issuer: its common name and private key. */
 interface TestIssuer {
   readonly commonName: string;
   readonly privateKey: KeyObject;
@@ -100,7 +100,7 @@ function authorityExtensions(): Uint8Array[] {
 }
 
 function leafExtensions(commonName: string): Uint8Array[] {
-  // what its clients know the token server by
+  // name by which clients of the token server know it
   const isServer = commonName === defaultServerIdentity;
   const uris = isServer ? [element(0x86, Buffer.from(`spiffe://signet.test/ns/default/sa/${commonName}`))] : [];
   const hosts = [element(0x82, Buffer.from('localhost')), element(0x87, Uint8Array.of(127, 0, 0, 1))];

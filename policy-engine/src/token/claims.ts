@@ -9,7 +9,7 @@ export interface VerifiedAccessToken {
   readonly roles: readonly string[];
   readonly issuer: string;
   readonly subject: string;
-  /** Who asked for the token; the same as the subject in tokens of a Signet server. */
+  /** Client that requested the token; the same as the subject in tokens of a Signet server. */
   readonly clientId: string | undefined;
   /** `jti`: what to log in place of the token. */
   readonly tokenId: string | undefined;
@@ -45,12 +45,12 @@ interface ClaimRules {
   readonly audiences: ReadonlySet<string> | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** How far ahead of the own clock `nbf` and `iat` may be. */
+  /** Maximum lead of `nbf` and `iat` over the own clock. */
   readonly skewSeconds: number;
-  /** Whether `iat`, `jti` and `client_id` may be missing. */
+  /** True if `iat`, `jti` and `client_id` may be missing. */
   readonly legacyTypes?: boolean;
   readonly maxTokenLifeSeconds?: number | undefined;
-  /** Whether the audience may be `domain:role`. */
+  /** True if the audience may be `domain:role`. */
   readonly roleInAudience?: boolean;
 }
 
@@ -89,7 +89,7 @@ export function readClaims(
   });
 }
 
-/** One text, or a list of exactly one: with two audiences nobody could say whose roles these are. */
+/** Audience: one string, or an array of exactly one; with two it would be ambiguous whose roles these are. */
 function audience(value: unknown, roleInAudience: boolean): Audience | undefined {
   const only: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value;
   if (typeof only !== 'string' || only === '') return undefined;
@@ -119,7 +119,7 @@ function readRoles(value: unknown, named: string | undefined): readonly string[]
 function readConfirmation(cnf: unknown): string | undefined | null {
   if (cnf === undefined) return undefined;
   if (typeof cnf !== 'object' || cnf === null) return null;
-  // Proxies are others who may present the token; here nobody may but the holder of the certificate.
+  // Proxies are others who may present the token; here only the holder of the certificate may.
   if (Object.keys(cnf).some((name) => name !== 'x5t#S256' && name !== 'proxy-principals#spiffe')) return null;
   const thumbprint: unknown = 'x5t#S256' in cnf ? cnf['x5t#S256'] : undefined;
   return typeof thumbprint === 'string' && decodeBase64url(thumbprint)?.length === 32 ? thumbprint : null;
@@ -137,7 +137,7 @@ function isPast(value: unknown, rules: ClaimRules): boolean {
   return value === undefined || (isTime(value) && value * 1000 <= rules.now + rules.skewSeconds * 1000);
 }
 
-/** What RFC 9068 §2.2 requires beyond what is needed to decide. */
+/** Claims that RFC 9068 §2.2 requires beyond those that a decision needs. */
 function isComplete({ iat, jti, client_id }: Readonly<Record<string, unknown>>): boolean {
   return (
     iat !== undefined && typeof jti === 'string' && jti !== '' && typeof client_id === 'string' && client_id !== ''

@@ -68,7 +68,7 @@ function verifyingKey(key: CryptoKey): VerifyingKey | undefined {
   return verifying;
 }
 
-/** What a key is for, as RFC 7518 §3.1 names it; `undefined` when it is for something else, or too weak. */
+/** Algorithm of a key by its name in RFC 7518 §3.1; `undefined` for a key of another purpose, or a weak one. */
 function algorithmOf(parameters: object): string | undefined {
   const { name, namedCurve, hash, modulusLength }: Record<string, unknown> = { ...parameters };
   if (name === 'ECDSA') return curveAlgorithms.get(namedCurve);

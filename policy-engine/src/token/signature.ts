@@ -4,12 +4,15 @@ import { compactVerify } from 'jose/jws/compact/verify';
 /** A token in the form of a JWS (RFC 7515 §7.1) whose parts were found to be canonical base64url. */
 export interface SignedText {
   readonly text: string;
-  /** What its header names; one of `signatureAlgorithms`. */
+  /** Algorithm of the token header; one of `signatureAlgorithms`. */
   readonly algorithm: string;
   readonly signature: Uint8Array;
 }
 
-/** Whether the key signed the token with the algorithm, and is a key for that algorithm. What throws or rejects is a no. */
+/**
+ * Checks that the key signed the token with the algorithm, and is a key for that algorithm. An exception or a rejection
+ * means false.
+ */
 export type CheckSignature = (signed: SignedText, key: CryptoKey) => boolean | Promise<boolean>;
 
 /** The algorithms of which a token may name one. */

@@ -20,7 +20,7 @@ export interface VerifierRules {
   clock?: Clock;
   /** Refuse tokens that are bound to no certificate. Default true. */
   requireBound?: boolean;
-  /** How far ahead of the own clock `nbf` and `iat` may be, in seconds. Default 60; the expiry has no allowance. */
+  /** Maximum lead of `nbf` and `iat` over the own clock, in seconds. Default 60; the expiry has no allowance. */
   skewSeconds?: number;
   /** Also accept tokens with `typ` `JWT` or none, and without `iat`, `jti` or `client_id`. Default false: RFC 9068 §2. */
   legacyTypes?: boolean;
@@ -48,7 +48,10 @@ export interface VerifyRequest {
   certificate?: CertificateInput | null | undefined;
 }
 
-/** What became of a token. `not-held`: it is good, but of another certificate, or of none where one is required. */
+/**
+ * Result of a verification. `not-held`: the token is valid, but bound to another certificate, or to none where one is
+ * required.
+ */
 export type VerifierOutcome = TokenOutcome | { readonly kind: 'not-held'; readonly token: VerifiedAccessToken };
 
 /** Verifies access tokens without any policy: for services that decide by roles of their own. */

@@ -5,7 +5,7 @@ import { readClaims, type TokenFault, type VerifiedAccessToken } from './claims.
 import { parsePart } from './parse-part.ts';
 import { type CheckSignature, checkWebSignature, type SignedText, signatureAlgorithms } from './signature.ts';
 
-/** What an access token is verified against. */
+/** Options for the verification of an access token. */
 export interface VerifyAccessTokenOptions {
   keys: KeySource;
   /** Issuers that are trusted, compared exactly. */
@@ -14,7 +14,7 @@ export interface VerifyAccessTokenOptions {
   now: number;
   /** Domains that are accepted as audience. Default: every one, for callers that look the domain up themselves. */
   audiences?: ReadonlySet<string>;
-  /** How far ahead of the own clock `nbf` and `iat` may be, in seconds. Default 60. The expiry has no allowance. */
+  /** Maximum lead of `nbf` and `iat` over the own clock, in seconds. Default 60. The expiry has no allowance. */
   skewSeconds?: number;
   /** Also accept `typ` `JWT` and tokens without `typ`, `iat`, `jti` or `client_id`, as older servers write them. Default false: RFC 9068 §2. */
   legacyTypes?: boolean;
@@ -22,11 +22,11 @@ export interface VerifyAccessTokenOptions {
   maxTokenLifeSeconds?: number | undefined;
   /** Also accept the audience `domain:role` (`role_in_aud_claim` of Athenz); the role must be one of the token's. Default false. */
   roleInAudience?: boolean;
-  /** How signatures are verified. Default: with WebCrypto. */
+  /** Verification of signatures. Default: WebCrypto. */
   checkSignature?: CheckSignature;
 }
 
-/** What became of a token. `expired` tokens are good in every other respect. */
+/** Result for a token. `expired` tokens are valid in every other respect. */
 export type TokenOutcome =
   | { readonly kind: 'valid'; readonly token: VerifiedAccessToken }
   | { readonly kind: 'expired'; readonly token: VerifiedAccessToken }
@@ -65,7 +65,7 @@ export async function verifyAccessToken(text: unknown, options: VerifyAccessToke
   return { kind: isExpired(token, options.now) ? 'expired' : 'valid', token };
 }
 
-/** Whether the token is past its expiry; no allowance for clocks. `now` in milliseconds since the epoch. */
+/** True if the token is past its expiry; no allowance for clocks. `now` in milliseconds since the epoch. */
 export function isExpired(token: VerifiedAccessToken, now: number): boolean {
   return now >= token.expires * 1000;
 }
@@ -85,7 +85,7 @@ interface ReadToken extends SignedText {
 }
 
 function readToken(text: string, legacyTypes: boolean): ReadToken | TokenFault {
-  // One more than there may be: a text of nothing but dots costs no more than another.
+  // One more part than allowed: a text of nothing but dots costs no more than another.
   const parts = text.split('.', 4);
   if (parts.length !== 3) return 'malformed';
   const [first, payload, signature] = parts.map(decodeBase64url);

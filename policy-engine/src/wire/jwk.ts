@@ -1,4 +1,4 @@
-/** What a published key may verify: a token key never verifies a bundle, nor the other way round. */
+/** Kind of signature that a published key verifies: a token key never verifies a bundle, nor the other way round. */
 export type KeyPurpose = 'token' | 'bundle';
 
 /** A public key as `GET /oauth2/keys` answers it (RFC 7517). Only public members, `kid` is the RFC 7638 thumbprint. */

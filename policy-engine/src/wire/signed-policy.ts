@@ -1,7 +1,10 @@
-/** What a rule does with the requests that it matches; a `DENY` wins over every `ALLOW`. */
+/** Effect of an assertion on the requests that it matches; a `DENY` wins over every `ALLOW`. */
 export type Effect = 'ALLOW' | 'DENY';
 
-/** One rule of a policy on the wire. `role` is `domain:role.name`, `resource` is `domain:entity`; each may hold `*` and `?`. */
+/**
+ * Assertion of a policy on the wire. `role` is `domain:role.name`, `resource` is `domain:entity`; each may hold `*` and
+ * `?`.
+ */
 export interface WireAssertion {
   id?: number;
   role: string;
@@ -41,7 +44,7 @@ export interface SignedPolicyData {
   version: number;
   /** Grows when a store is restored from a backup; a higher epoch wins over any version. */
   epoch: number;
-  /** Present when somebody asked for chosen versions of policies: such a payload is a preview and never in force. */
+  /** Present when chosen versions of policies were requested: such a payload is a preview and never in force. */
   policyVersions?: Record<string, string>;
 }
 

@@ -40,7 +40,9 @@ export interface IdTokenClaims {
   iat: number;
   exp: number;
   auth_time: number;
-  /** As it was asked for, and roles and groups of the principal, where the token was asked for alone (profile `athenz`). */
+  /**
+   * Nonce as requested, and roles and groups of the principal, where the token was asked for alone (profile `athenz`).
+   */
   nonce?: string;
   groups?: readonly string[];
 }
