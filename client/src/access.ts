@@ -4,7 +4,7 @@ import { booleanMember, decodeObject, isObject, type JsonObject, malformed, stri
 import { SignetClientError } from './errors.ts';
 import type { Http } from './http/http.ts';
 
-/** A question to the central access check: may somebody do the action on the resource? */
+/** Query of the central access check: may a principal do the action on the resource? */
 export interface AccessQuery {
   readonly action: string;
   /** `domain:entity`, e.g. `catalog:movie`. */
@@ -134,7 +134,7 @@ export class Access {
   }
 }
 
-/** What the server is asked; `at` stands before the names of fields in errors. */
+/** Body of the query; `at` stands before the names of fields in errors. */
 function questionOf(query: AccessQuery, at = '') {
   const { resource, principal, thumbprint, trustDomain } = query;
   return parseArguments(() => ({
@@ -160,7 +160,7 @@ function answersIn({ answers }: JsonObject, count: number): AccessAnswer[] {
 
 function principalTokenIn(header: PrincipalTokenHeader, token: string | undefined): Record<string, string> {
   if (token === undefined) return {};
-  // nothing that could end the header: the text comes from a client of our caller
+  // Rejects characters that could end the header: the text comes from a client of the caller.
   if (!/^[\x21-\x7e]{1,8192}$/.test(token)) {
     throw new SignetClientError('invalid-argument', 'principalToken holds characters that no header may hold');
   }

@@ -29,7 +29,7 @@ export interface AwsCredentials {
   readonly expiresAt: number;
 }
 
-/** What the AWS SDK for JavaScript takes as `credentials`. */
+/** Credentials provider of the AWS SDK for JavaScript, for its option `credentials`. */
 export type AwsCredentialProvider = () => Promise<{
   readonly accessKeyId: string;
   readonly secretAccessKey: string;

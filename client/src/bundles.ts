@@ -4,7 +4,7 @@ import { booleanMember, decodeObject, malformed, stringMember, stringsMember } f
 import { SignetClientError } from './errors.ts';
 import type { Http } from './http/http.ts';
 
-/** How a bundle is fetched. */
+/** Options for fetching a bundle. */
 export interface BundleOptions {
   /** Entity tag of the bundle at hand, as it was answered. */
   readonly etag?: string;
@@ -16,7 +16,7 @@ export interface BundleOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What the server said to a request for a bundle: `unchanged` when it still is the one of the entity tag. */
+/** Answer to a request for a bundle: `unchanged` if it still is the one of the entity tag. */
 export type BundleAnswer =
   | { readonly kind: 'unchanged' }
   | {
@@ -26,16 +26,16 @@ export type BundleAnswer =
       readonly etag: string | undefined;
     };
 
-/** Which domains name the caller as a reader of their bundles: `unchanged` when they still are those of the entity tag. */
+/** Domains that name the caller as a reader of their bundles: `unchanged` if they still are those of the entity tag. */
 export type BundleDomainsAnswer =
   | { readonly kind: 'unchanged' }
   | {
       readonly kind: 'changed';
-      /** Who the caller is to the server. */
+      /** Caller's name at the server. */
       readonly reader: string;
       /** Each once. */
       readonly domains: readonly DomainName[];
-      /** Whether there are no others. */
+      /** True if the list is complete. */
       readonly complete: boolean;
       readonly etag: string | undefined;
     };
@@ -43,7 +43,7 @@ export type BundleDomainsAnswer =
 /** More domains in one answer are no answer of a Signet server. */
 const maxDomains = 10_000;
 
-/** Room for so many names of the longest kind. */
+/** Maximum size of the list in bytes: as many names as a server sends, each of maximum length. */
 const domainsBytes = 4 << 20;
 
 /** Signed policy of domains. */
@@ -113,7 +113,7 @@ function entityTagOf({ etag }: Readonly<Record<string, string | undefined>>): st
   return etag !== undefined && isEntityTag(etag) ? etag : undefined;
 }
 
-/** As Athenz's own updater asks: all policies in force, the signature as r and s. */
+/** Request of Athenz's own updater: all policies in force, the signature as r and s. */
 const athenzRequest = { method: 'POST', body: '{"policyVersions":null,"signatureP1363Format":true}' } as const;
 
 /** RFC 9110 §8.8.3, with a bound on its length. */

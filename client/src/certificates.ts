@@ -47,7 +47,7 @@ export interface ServiceCertificateQuery {
   readonly signal?: AbortSignal;
 }
 
-/** A request of an operator for a certificate of somebody else. */
+/** An operator's request for a certificate of another principal. */
 export interface PrincipalCertificateQuery {
   /** `user.<name>`, or a service `domain.service`. */
   readonly principal: string;

@@ -29,8 +29,9 @@ export interface ClientOptions {
   /** The CA certificates that the server's certificate must chain to, and no others: a file name, or PEM text. */
   readonly caBundle: string;
   /**
-   * Who the server must be by its certificate, as services get certificates of the same authority: a principal in any trust domain,
-   * a SPIFFE id, or `host-name` for a server with a public certificate. Default `sys.auth.server`. The host name is checked in any case.
+   * Expected identity in the server's certificate, as services get certificates of the same authority: a principal in
+   * any trust domain, a SPIFFE id, or `host-name` for a server with a public certificate. Default `sys.auth.server`.
+   * The host name is checked in any case.
    */
   readonly serverIdentity?: string;
   /** The server's profile: principal tokens are passed on in `Svc-Principal-Auth`, or as Athenz reads them in `Athenz-Principal-Auth`. Default `signet`. */
@@ -40,11 +41,11 @@ export interface ClientOptions {
   /** From the request to the headers of the answer, and again from there to its last byte. Default 30,000. */
   readonly readTimeoutMs?: number;
   /**
-   * How often a request is tried again after an answer 5xx or a failed connection, after a pause that grows and is partly
-   * random, or as long as `Retry-After` asks for. Before each pause every server has been asked once. Default 2.
+   * Maximum retries of a request after an answer 5xx or a failed connection, each after a pause that grows and is
+   * partly random, or as long as `Retry-After` asks for. Before each pause every server has been asked once. Default 2.
    */
   readonly retries?: number;
-  /** How often the identity files are looked at, on use. Default 1,000. */
+  /** Interval at which the identity files are checked, on use. Default 1,000. */
   readonly reloadIntervalMs?: number;
   /** Connections at once. Default 32; requests beyond that wait. */
   readonly maxConnections?: number;
@@ -88,7 +89,7 @@ export interface SignetClient extends AsyncDisposable {
   readonly aws: Aws;
   /** `fetch` to a protected service with the right token. */
   readonly fetch: TargetFetch;
-  /** What `jwtVerify` of `jose` takes as key for tokens of this server. */
+  /** Key argument of `jwtVerify` of `jose` for tokens of this server. */
   readonly keyResolver: KeyResolver;
   /** The keys that verify tokens and bundles, with the curve names of RFC 7518. Asks the server each time. */
   keys(options?: { readonly signal?: AbortSignal }): Promise<PublishedKeys>;

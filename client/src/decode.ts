@@ -64,7 +64,7 @@ export function decodeJwk(value: unknown): Jwk | undefined {
   return jwk;
 }
 
-/** What the publisher of a key meant it for (RFC 7517 §4.2, §4.3). */
+/** True if the publisher of a key meant it for verification (RFC 7517 §4.2, §4.3). */
 function isToVerify({ use, key_ops: operations }: JsonObject): boolean {
   if (use !== undefined && use !== 'sig') return false;
   return operations === undefined || (Array.isArray(operations) && operations.includes('verify'));

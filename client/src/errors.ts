@@ -1,5 +1,5 @@
 /**
- * What can go wrong in this package; a closed list.
+ * Error codes of this package; a closed list.
  *
  * - `invalid-argument`: a value given to the client is not usable; nothing was sent.
  * - `invalid-identity`: the certificate, key or CA files cannot be read, the key is not the certificate's, or the
@@ -33,7 +33,7 @@ export type SignetClientErrorCode =
   | 'response-too-large'
   | 'response-malformed';
 
-/** What the server said in an answer that is not a success. */
+/** Content of an answer that is not a success. */
 export interface ServerAnswer {
   readonly status: number;
   /** `code` of the body (the HTTP status again, docs/reference/http.md#errors), when the body had one. */

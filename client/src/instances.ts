@@ -3,9 +3,9 @@ import { parseArguments } from './arguments.ts';
 import { decodeObject, stringMember } from './decode.ts';
 import type { Http } from './http/http.ts';
 
-/** What names an instance. */
+/** Name of an instance. */
 export interface InstanceQuery {
-  /** Who vouches for it, `domain.service`. */
+  /** Provider that attests the instance, `domain.service`. */
   readonly provider: string;
   readonly domain: string;
   readonly service: string;
@@ -13,7 +13,7 @@ export interface InstanceQuery {
   readonly signal?: AbortSignal;
 }
 
-/** What operators do with instances; an instance itself uses `openIdentityAgent`. */
+/** Operations on instances for operators; an instance itself uses `openIdentityAgent`. */
 export class Instances {
   readonly #http: Http;
 

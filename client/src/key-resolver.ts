@@ -6,7 +6,7 @@ import { SignetClientError } from './errors.ts';
 import type { PublishedKeys } from './published-keys.ts';
 import { SharedFlights } from './shared-flights.ts';
 
-/** What `jwtVerify` of `jose` takes as its key: finds the key that a token's header names. */
+/** Key argument of `jwtVerify` of `jose`: finds the key that a token's header names. */
 export type KeyResolver = (header: { readonly kid?: string; readonly alg?: string }) => Promise<KeyObject>;
 
 interface KeyResolverDeps {
@@ -14,14 +14,14 @@ interface KeyResolverDeps {
   readonly clock: Clock;
 }
 
-/** How long keys are kept when the server does not say, and at most, in milliseconds. */
+/** Lifetime of cached keys when the server states none, and upper bound, in milliseconds. */
 const usualAgeMs = 300_000;
 const longestAgeMs = 3_600_000;
 
 /** Unknown key ids, which anybody can make up, cause one request in this time, in milliseconds. */
 const quietMs = 30_000;
 
-/** How long a server that did not answer is left alone at first; each failure doubles it, up to `quietMs`. */
+/** First pause after a server did not answer; each failure doubles it, up to `quietMs`. */
 const firstPauseMs = 1000;
 
 /** Why the last attempt to get keys failed, and when; attempts before it, failed one after the other, made its pause long. */
@@ -32,10 +32,10 @@ interface Failure {
 }
 
 /**
- * A key source for `jose`: keeps the published token keys as long as the server allows and asks again for a `kid` that it
- * does not know, at most every 30 seconds. Only keys for tokens, only the algorithm of the key. A key set that has none in common with the
- * one before is not taken: a new client takes it. While the server cannot be asked, the keys of its last answer count for an hour, and
- * nobody waits for the next attempt. Throws `unknown-key`, and why the server cannot be asked.
+ * Key source for `jose`: caches the published token keys as long as the server allows and fetches them again for an
+ * unknown `kid`, at most every 30 seconds. Only keys for tokens, only the algorithm of the key. A key set that shares
+ * no key with the one before is rejected: a new client accepts it. If a fetch fails, the last known keys are trusted
+ * for one hour, and no call waits for the next attempt. Throws `unknown-key`, and the error of the fetch.
  */
 export function createKeyResolver(deps: KeyResolverDeps): KeyResolver {
   const known = new KnownKeys(deps);
@@ -64,7 +64,7 @@ class KnownKeys {
     this.#deps = deps;
   }
 
-  /** Whether the server published keys of which none was known before. */
+  /** True if the server published keys of which none was known before. */
   get isReplaced(): boolean {
     return this.#isReplaced;
   }

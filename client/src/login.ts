@@ -12,7 +12,7 @@ export interface LoginOptions {
   readonly baseUrl: string;
   /** PEM of the CA certificates that the server's must chain to. */
   readonly caBundle: string;
-  /** Who the server must be by its certificate. Default `sys.auth.server`. */
+  /** Expected identity in the server's certificate. Default `sys.auth.server`. */
   readonly serverIdentity?: string | undefined;
   /** Default 30,000. */
   readonly timeoutMs?: number;
@@ -26,7 +26,7 @@ export interface LoginIssuer {
   readonly scopes: readonly string[];
 }
 
-/** What a person got. */
+/** Certificate and key from a person's login. */
 export interface LoginCertificate extends IdentityTexts {
   /** `user.<name>`. */
   readonly principal: string;
@@ -34,7 +34,7 @@ export interface LoginCertificate extends IdentityTexts {
   readonly notAfter: number;
 }
 
-/** One login of a person, over a key that is made for it. Every method throws only `SignetClientError`. */
+/** Login of a person, over a key that is made for it. Every method throws only `SignetClientError`. */
 export interface Login {
   /** The public key in DER: the nonce of the ID token is made of it (docs/reference/certificates.md#login). */
   readonly publicKey: Uint8Array;

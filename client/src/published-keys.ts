@@ -5,13 +5,13 @@ import type { Http } from './http/http.ts';
 
 /** Answer of the keys endpoint. */
 export interface PublishedKeys extends JwkList {
-  /** How long the answer may be kept, in seconds, when the server said so (`Cache-Control: max-age`). */
+  /** Cache lifetime of the answer, in seconds, if the server stated one (`Cache-Control: max-age`). */
   readonly maxAgeSeconds: number | undefined;
   /** Why keys of the answer are of no use to a verifier, a line for each; absent when all are. */
   readonly leftOut?: readonly string[];
 }
 
-/** What the metadata document says (RFC 8414 §2). */
+/** Metadata document (RFC 8414 §2). */
 export interface Metadata {
   /** The `iss` of every token of this server. */
   readonly issuer: string;

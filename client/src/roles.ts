@@ -1,7 +1,7 @@
 import type { Access } from './access.ts';
 import { SignetClientError } from './errors.ts';
 
-/** A question for the roles of a domain that somebody holds. */
+/** Query for the roles of a domain that a principal holds. */
 export interface RoleListQuery {
   readonly domain: string;
   /** About whom; without it about the caller. */
@@ -9,7 +9,7 @@ export interface RoleListQuery {
   readonly signal?: AbortSignal;
 }
 
-/** What roles there are for whom. */
+/** Roles of domains, and of principals in them. */
 export class Roles {
   readonly #access: Access;
   readonly #subject: () => Promise<string>;

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 /** The longest sleep between two steps: a clock that is set, or a file that is removed, is noticed by then. */
 const maxSleepMs = 60_000;
 
-/** How long to sleep before the next step, in milliseconds. */
+/** Delay before the next step, in milliseconds. */
 export function sleepMs(nextAt: number, now: number): number {
   return Math.min(maxSleepMs, Math.max(100, nextAt - now));
 }
@@ -12,7 +12,7 @@ interface StepRules<Outcome> {
   readonly signal: AbortSignal;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** What is done with an outcome is waited for. */
+  /** Handler of an outcome; its promise is awaited. */
   readonly onOutcome: (outcome: Outcome) => unknown;
 }
 

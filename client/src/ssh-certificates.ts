@@ -6,7 +6,7 @@ import type { Http } from './http/http.ts';
 import type { Identity } from './http/identity.ts';
 import { commonName } from './roles.ts';
 
-/** What an SSH certificate says of itself. Its signature is not verified here. */
+/** Content of an SSH certificate. Its signature is not verified here. */
 export interface SshCertificateFacts {
   readonly kind: 'user' | 'host';
   readonly serial: bigint;

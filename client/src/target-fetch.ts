@@ -13,7 +13,7 @@ export type Target = Pick<TokenQuery, 'domain' | 'roles' | 'expiresIn'>;
 export interface TargetRequest {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Something that can be sent twice. */
+  /** Body that can be sent twice. */
   readonly body?: string | Uint8Array | URLSearchParams;
   readonly signal?: AbortSignal;
   /** The token to send; without it the one of `targets` for this origin. */
@@ -59,7 +59,7 @@ function parseUrl(address: string | URL): URL {
   throw new SignetClientError('invalid-argument', 'the address is not an https URL');
 }
 
-/** Whether another token may help: the service says so (RFC 6750 §3.1), or this one has expired on the way. */
+/** True if another token may help: the service says so (RFC 6750 §3.1), or this one has expired on the way. */
 function isTokenFault(answer: Response, token: AccessToken, now: number): boolean {
   if (answer.status !== 401 && answer.status !== 403) return false;
   const challenge = answer.headers.get('www-authenticate') ?? '';

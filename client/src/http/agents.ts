@@ -25,7 +25,7 @@ interface AgentOptions {
   readonly proxy?: string;
   /** Hosts that are reached without the proxy, as in the environment variable `NO_PROXY`. */
   readonly noProxy?: string;
-  /** Whether a certificate is the token server's. */
+  /** Checks that a certificate is the token server's. */
   readonly isServer: ServerCheck;
 }
 
@@ -33,7 +33,7 @@ interface AgentOptions {
 interface Pools {
   readonly server: Dispatcher;
   readonly targets: Dispatcher;
-  /** What the two have opened, for each address. */
+  /** Dispatchers that the two have opened, for each address. */
   readonly opened: ReadonlySet<Dispatcher>;
 }
 
@@ -43,7 +43,7 @@ const keepAliveMs = 120_000;
 function createPools(identity: Identity, options: AgentOptions): Pools {
   const opened = new Set<Client | Pool>();
   const open = (origin: string | URL, each: Pool.Options): Dispatcher => {
-    // Those that were not used any more.
+    // Forgets the dispatchers that were closed meanwhile.
     for (const before of opened) if (before.closed || before.destroyed) opened.delete(before);
     const made = each.connections === 1 ? new Client(origin, each) : new Pool(origin, each);
     opened.add(made);

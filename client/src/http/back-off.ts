@@ -1,8 +1,8 @@
 import type { SignetClientError } from '../errors.ts';
 
-/** How requests are repeated after an answer 5xx or a connection that failed. */
+/** Retries after an answer 5xx or a failed connection. */
 export interface RetryPolicy {
-  /** How often a request is tried again; 0 is never. */
+  /** Maximum number of retries; 0 is none. */
   readonly retries: number;
   /** Between 0 and 1. */
   readonly random: () => number;
@@ -14,12 +14,12 @@ const longestMs = 5000;
 /** A server that asks to wait longer than this gets its error passed on instead, in seconds. */
 const longestRetryAfterSeconds = 30;
 
-/** Whether the same request may succeed later: nothing that a caller did is repaired by waiting. */
+/** True if the same request may succeed later: an error of the caller is not repaired by waiting. */
 export function isPassing(error: SignetClientError): boolean {
   return error.code === 'unreachable' || (error.status !== undefined && error.status >= 500);
 }
 
-/** Whether another server may answer what this one did not. */
+/** True if another server may answer instead. */
 export function isServersOwn(error: SignetClientError): boolean {
   return isPassing(error) || error.code === 'timed-out' || error.code === 'tls';
 }

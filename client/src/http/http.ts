@@ -151,7 +151,7 @@ function undiciRequest(
   for (const [name, value] of Object.entries(request.query ?? {})) {
     if (value !== undefined) url.searchParams.set(name, value);
   }
-  // Of many callers it shows a server that its own clock is wrong.
+  // Sent so that a server sees from many callers that its own clock is wrong.
   const date = formatHttpDate(clock.now());
   const headers = { accept: 'application/json', 'accept-encoding': 'identity', date, ...request.headers };
   return {

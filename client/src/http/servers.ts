@@ -1,6 +1,6 @@
 import type { Clock } from '@signet/policy-engine/clock';
 
-/** How long a server that failed is asked only when no other is left, in milliseconds. */
+/** Time for which a failed server is asked only if no other is left, in milliseconds. */
 const restMs = 30_000;
 
 /** The servers of a client in the order of preference. Those that failed lately come last. */

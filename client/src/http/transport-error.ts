@@ -24,13 +24,13 @@ function codesOf(error: unknown): string[] {
   return causesOf(error).flatMap((each) => ('code' in each && typeof each.code === 'string' ? [each.code] : []));
 }
 
-/** Whether the same request may succeed at once on a new connection. */
+/** True if the same request may succeed at once on a new connection. */
 export function isBrokenConnection(error: unknown): boolean {
   const codes = codesOf(error);
   return codes.some((code) => brokenCodes.has(code)) && !codes.some((code) => tlsCode.test(code));
 }
 
-/** What an error below HTTP means to the caller. `host` is where the request went. */
+/** Maps an error below HTTP to an error of the client. `host` is where the request went. */
 export function transportError(error: unknown, host: string): SignetClientError {
   if (error instanceof SignetClientError) return error;
   const codes = codesOf(error);

@@ -14,7 +14,7 @@ import {
 } from '@signet/policy-engine/internal/der';
 import { SignetClientError } from '../errors.ts';
 
-/** What a certificate is asked for. */
+/** Names that a certificate request asks for. */
 export interface RequestedNames {
   /** `domain.service`. */
   readonly commonName: string;

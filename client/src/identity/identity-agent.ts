@@ -18,12 +18,12 @@ export interface IdentityAgentOptions {
   readonly baseUrl: string | readonly string[];
   /** File of the CA certificates that the server's certificate must chain to. */
   readonly caBundle: string;
-  /** Who the server must be by its certificate, as for `createClient`. Default `sys.auth.server`. */
+  /** Expected identity in the server's certificate, as for `createClient`. Default `sys.auth.server`. */
   readonly serverIdentity?: string | undefined;
   readonly instance: InstanceName;
   /** Where certificate, key and issuers are kept: `cert.pem`, `key.pem`, `issuers.pem`. */
   readonly folder: string;
-  /** What attests the instance, asked for whenever it registers. `undefined`: there is nothing (yet). */
+  /** Attestation of the instance, obtained whenever it registers. `undefined`: there is none (yet). */
   readonly attestation: (operation: 'register' | 'refresh') => Promise<string | undefined>;
   /** For a whole exchange. Default 30,000. */
   readonly timeoutMs?: number;
@@ -34,7 +34,7 @@ export interface IdentityAgentOptions {
   readonly random?: () => number;
 }
 
-/** What one step did. Times in milliseconds since the epoch. */
+/** Result of one step. Times in milliseconds since the epoch. */
 export type IdentityOutcome =
   | {
       readonly kind: 'registered' | 'refreshed';
@@ -43,7 +43,7 @@ export type IdentityOutcome =
       readonly nextAt: number;
     }
   | { readonly kind: 'current'; readonly notAfter: number; readonly nextAt: number }
-  /** Nothing changed; a certificate that is in use stays in use until it ends. */
+  /** Failure without a change; a certificate that is in use stays in use until it expires. */
   | { readonly kind: 'failed'; readonly error: SignetClientError; readonly notAfter?: number; readonly nextAt: number };
 
 /** Keeps the certificate of one instance. */
@@ -58,7 +58,7 @@ const usualTimeoutMs = 30_000;
 
 interface Known {
   readonly texts: IdentityTexts;
-  /** Of the certificate, in milliseconds since the epoch. */
+  /** Expiry of the certificate, in milliseconds since the epoch. */
   readonly notAfter: number;
   readonly renewAt: Moment;
   readonly endsAt: Moment;
@@ -112,11 +112,11 @@ class Agent implements IdentityAgent {
     const { folder, timeoutMs = usualTimeoutMs } = this.#options;
     await using _ = await lockIdentityFolder(folder, { waitMs: timeoutMs, signal });
     await this.#load();
-    // Another process may have done it meanwhile.
+    // Another process may have renewed meanwhile.
     return this.#idle(force) ?? (await this.#renew(signal));
   }
 
-  /** What there is to say while nothing is due. */
+  /** Outcome while nothing is due. */
   #idle(force: boolean): IdentityOutcome | undefined {
     const [known, now] = [this.#known, this.#now()];
     if (known === undefined || force) return undefined;
@@ -150,7 +150,7 @@ class Agent implements IdentityAgent {
     return Math.min(next.wall, now.wall + Math.max(0, next.steady - now.steady));
   }
 
-  /** The files are the truth: another process may have renewed, or somebody removed them. */
+  /** Loads the files, which are authoritative: another process may have renewed, or an operator removed them. */
   async #load(): Promise<void> {
     const texts = await readIdentityFiles(this.#options.folder);
     if (texts === undefined) this.#known = undefined;
@@ -160,7 +160,7 @@ class Agent implements IdentityAgent {
   #read(texts: IdentityTexts): Known | undefined {
     try {
       const now = this.#now();
-      // One that begins in the future has just been issued: this clock is behind.
+      // A certificate that begins in the future has just been issued: this clock is behind.
       const age = Math.max(0, now.wall - identityLife(texts, now.wall).issuedAt);
       return knownFrom(texts, later(now, -age));
     } catch {

@@ -19,7 +19,7 @@ export interface IdentityPaths {
   readonly certificate: string;
   readonly key: string;
   readonly issuers: string;
-  /** What `HostCertificate` of sshd names; there only when the identity has one. */
+  /** File for `HostCertificate` of sshd; there only if the identity has one. */
   readonly sshHostCertificate: string;
 }
 

@@ -4,7 +4,7 @@ import { serverCheck } from '../http/server-check.ts';
 import type { IdentityTexts } from './identity-files.ts';
 import { type InstanceName, type ReceivedIdentity, refreshInstance, registerInstance } from './instance-requests.ts';
 
-/** How an agent reaches the server: over HTTP, or as a test wants it. */
+/** Transport of an agent to the server: HTTP, or a test double. */
 export interface IdentityTransport {
   register(attestation: string, signal?: AbortSignal): Promise<ReceivedIdentity>;
   refresh(texts: IdentityTexts, attestation: string | undefined, signal?: AbortSignal): Promise<ReceivedIdentity>;
@@ -19,7 +19,7 @@ interface HttpTransportOptions {
   readonly serverIdentity?: string | undefined;
 }
 
-/** What another server may do better. A refusal is the same everywhere. */
+/** Failures at which another server may do better. A refusal is the same everywhere. */
 const passing: ReadonlySet<SignetClientErrorCode> = new Set(['unreachable', 'timed-out', 'tls', 'server-error']);
 
 /**

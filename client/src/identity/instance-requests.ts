@@ -8,7 +8,7 @@ import { makeKeyAndRequest } from './certificate-request.ts';
 import type { IdentityTexts } from './identity-files.ts';
 import { type Peer, postJson } from './post-json.ts';
 
-/** Which instance of which service this is, and who vouches for it. */
+/** Name of an instance: its service, its id, and its provider. */
 export interface InstanceName {
   /** The provider, `domain.service`. */
   readonly provider: string;
@@ -38,7 +38,7 @@ export interface ReceivedIdentity extends IdentityTexts {
   readonly serial: string;
 }
 
-/** What is asked for beside the name that every instance has. */
+/** DNS names requested beside the name that every instance has. */
 function dnsNamesOf(name: InstanceName): readonly string[] {
   const hosts = name.hostname === undefined ? [] : [name.hostname];
   return [...new Set([...hosts, ...(name.dnsNames ?? [])])];
@@ -79,7 +79,7 @@ async function hostRequest(name: InstanceName, keyFile: string): Promise<string>
   });
 }
 
-/** What the server gave; refused unless it is a certificate for this service over the key that was made. */
+/** Identity from the answer; refused unless it is a certificate for this service over the key that was made. */
 function received(answer: JsonObject, { domain, service }: InstanceName, key: string): ReceivedIdentity {
   const certificate = stringMember(answer, 'x509Certificate');
   const issuers = stringMember(answer, 'x509CertificateSigner');

@@ -7,7 +7,7 @@ import { SignetClientError } from '../errors.ts';
 import { answerError } from '../http/answer-error.ts';
 import { transportError } from '../http/transport-error.ts';
 
-/** The server to call, and who calls: nobody, before there is a certificate. */
+/** Server to call, and the caller's identity: none before there is a certificate. */
 export interface Peer {
   /** `https` URL of the API, without a slash at the end. */
   readonly baseUrl: string;
@@ -15,7 +15,7 @@ export interface Peer {
   readonly caBundle: string;
   readonly identity?: { readonly certificate: string; readonly key: string } | undefined;
   readonly timeoutMs: number;
-  /** Whether a certificate is the token server's. */
+  /** Checks that a certificate is the token server's. */
   readonly isServer: ServerCheck;
 }
 

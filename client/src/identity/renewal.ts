@@ -8,7 +8,7 @@ import type { IdentityTexts } from './identity-files.ts';
  * must not touch, since some fixed moment.
  */
 
-/** How long an identity lasts. */
+/** Validity period of an identity. */
 export interface IdentityLife {
   /** When it was issued, as far as the certificate says: in milliseconds since the epoch. */
   readonly issuedAt: number;
@@ -19,7 +19,7 @@ export interface IdentityLife {
   readonly endAfterMs: number;
 }
 
-/** How long before their issue certificates begin. */
+/** Lead of a certificate's start over its issue, in milliseconds. */
 const backdateMs = 3_600_000;
 const sshBackdateMs = 300_000;
 
@@ -32,7 +32,7 @@ export function identityLife({ certificate, sshHostCertificate }: IdentityTexts,
   const leaf = new X509Certificate(certificate);
   const notAfter = leaf.validToDate.getTime();
   const told = notAfter - leaf.validFromDate.getTime() - backdateMs;
-  // One that begins with its issuer says nothing of its own issue.
+  // A certificate that begins with its issuer does not tell its own time of issue.
   const endAfterMs = told > 0 ? told : Math.max(1000, notAfter - now);
   const shortest = sshHostCertificate === undefined ? endAfterMs : Math.min(endAfterMs, sshLife(sshHostCertificate));
   const share = Number.parseInt(hash('sha256', certificate).slice(0, 8), 16) / 0xffff_ffff;
@@ -50,9 +50,10 @@ export const minPauseMs = 10_000;
 const maxRetryMs = 600_000;
 
 /**
- * How long to wait after the `failures`-th failure in a row: doubling from ten seconds to ten minutes, half to all of it, never less than ten
- * seconds, and beyond them never more than a tenth of the life that is left, so that a short one is not slept through. `random` is between 0 and 1:
- * even the shortest pauses of a fleet, whose certificates end with their issuer, are spread over five seconds.
+ * Delay after the `failures`-th failure in a row: doubling from ten seconds to ten minutes, half to all of it, never
+ * less than ten seconds, and beyond them never more than a tenth of the remaining life, so that a short one is not
+ * slept through. `random` is between 0 and 1: even the shortest pauses of a fleet, whose certificates end with their
+ * issuer, are spread over five seconds.
  */
 export function retryDelay(failures: number, leftMs: number | undefined, random: number): number {
   const ceiling = leftMs === undefined || leftMs <= 0 ? maxRetryMs : Math.min(maxRetryMs, leftMs / 10);
@@ -92,8 +93,8 @@ export function hasCome(moment: Moment, now: Moment): boolean {
 }
 
 /**
- * Whether a certificate is fresh, due for renewal or ended. One that has expired on both clocks is shown to the server all the same, which knows better: the wall's
- * may be set wrong, and after a restart the other one follows it.
+ * State of a certificate: fresh, due for renewal or expired. One that has expired on both clocks is shown to the server
+ * all the same, which knows better: the wall clock may be set wrong, and after a restart the other one follows it.
  */
 export function certificateState(
   known: { readonly renewAt: Moment; readonly endsAt: Moment },

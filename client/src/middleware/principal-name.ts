@@ -1,6 +1,6 @@
 import { parsePrincipalName } from '@signet/policy-engine/names';
 
-/** Whether a name is that of a service or user, in full. */
+/** True if a name is that of a service or user, in full. */
 export function isPrincipalName(name: string): boolean {
   if (name.includes(':') || !name.includes('.')) return false;
   try {

@@ -24,15 +24,15 @@ export interface AccessChecker {
   ): Promise<boolean>;
 }
 
-/** Which requests are asked about, and about whom. */
+/** Rules for the requests that are checked, and the principal that they are checked for. */
 export interface RequireGrantOptions extends RuleOptions, ConnectionOptions {
   readonly access: AccessChecker;
   /**
-   * Who is asked about: the bearer of the token in `Svc-Principal-Auth` or `Athenz-Principal-Auth`, or the service that the client's
-   * certificate names.
+   * Principal that is checked: the bearer of the token in `Svc-Principal-Auth` or `Athenz-Principal-Auth`, or the
+   * service that the client's certificate names.
    */
   readonly by: 'principal-token' | 'certificate';
-  /** Told why a request was refused though its caller is only told 403. */
+  /** Called with the reason of a refusal though its caller is only told 403. */
   readonly onRefusal?: (reason: string) => void;
 }
 
@@ -42,10 +42,13 @@ interface Refusal {
   readonly body: { readonly code: number; readonly message: string };
 }
 
-/** What the gate says of a request. The headers belong on every answer, which may have a `Cache-Control` of its own and adds to `Vary`. */
+/**
+ * Result of the gate for a request. The headers belong on every answer, which may have a `Cache-Control` of its own and
+ * adds to `Vary`.
+ */
 interface Verdict {
   readonly headers: AnswerHeaders;
-  /** Absent: the request may pass. */
+  /** Refusal; absent if the request may pass. */
   readonly refusal?: Refusal | undefined;
 }
 
@@ -55,7 +58,7 @@ function refuse(status: Refusal['status'], message: string): Refusal {
 
 type Seen = ReturnType<ReturnType<typeof nodeRequests>>;
 
-/** Whom to ask about, or why that is not known. */
+/** Principal to check, or why it is not known. */
 type Who =
   | { readonly principal: string; readonly thumbprint: string }
   | { readonly principalToken: string }
@@ -81,10 +84,9 @@ function certificateHolder({ peer }: Seen): { principal: string; thumbprint: str
 }
 
 /**
- * The centralized patterns (docs/reference/protected-services.md): decides one request by asking the token server. Without a refusal it
- * passes; a refusal is also a server that gives no answer, since an unanswered question is not a yes. `routing`:
- * what the framework knows of the way of the request.
- * Throws `PolicyEngineError('invalid-options')` when nobody said which domains are served.
+ * The centralized patterns (docs/reference/protected-services.md): decides one request by asking the token server.
+ * Without a refusal it passes; a server that gives no answer is a refusal too. `routing`: what the framework knows of
+ * the way of the request. Throws `PolicyEngineError('invalid-options')` when the served domains are not stated.
  */
 export function createGate(
   options: RequireGrantOptions,

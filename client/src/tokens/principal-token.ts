@@ -5,7 +5,7 @@ import { parseArguments, wholeNumber } from '../arguments.ts';
 import { SignetClientError } from '../errors.ts';
 import { isReusable } from './is-reusable.ts';
 
-/** Which key signs. */
+/** Signing key. */
 export interface PrincipalTokenKey {
   /** EC or RSA private key, as PEM text or key object; its public half is registered for the service under `keyId`. */
   readonly privateKey: string | KeyObject;
@@ -13,7 +13,7 @@ export interface PrincipalTokenKey {
   readonly keyId: string;
 }
 
-/** Whose principal tokens are made, and with which key. */
+/** Principal and key of principal tokens. */
 export interface PrincipalTokenOptions extends PrincipalTokenKey {
   readonly domain: string;
   /** Short name of the service. */

@@ -10,12 +10,12 @@ import type { IdTokenQuery, TokenQuery, Tokens } from './tokens.ts';
 
 /** Options of `openTokenKeeper`. */
 export interface TokenKeeperOptions {
-  /** Who gets the token; it stays open when the keeper ends. */
+  /** Client that gets the token; it stays open when the keeper ends. */
   readonly client: {
     readonly tokens: Pick<Tokens, 'get' | 'getId' | 'forget'>;
     identity(): Promise<Pick<ClientIdentity, 'thumbprint'>>;
   };
-  /** Which token; with `service` it is the ID token for that service. */
+  /** Query of the token; with `service` it is the ID token for that service. */
   readonly query: TokenQuery & Partial<Pick<IdTokenQuery, 'service'>>;
   /** The file that holds the token and nothing else: mode 0600, replaced in one step. Its folder must exist. */
   readonly file: string;
@@ -26,12 +26,12 @@ export interface TokenKeeperOptions {
   readonly random?: () => number;
 }
 
-/** What one step did. Times in milliseconds since the epoch. */
+/** Result of one step. Times in milliseconds since the epoch. */
 export type KeptTokenOutcome =
   | { readonly kind: 'written'; readonly expiresAt: number; readonly nextAt: number }
-  /** Nothing is due yet; without `expiresAt` no token was written so far. */
+  /** Result if nothing is due yet; without `expiresAt` no token was written so far. */
   | { readonly kind: 'current'; readonly expiresAt?: number; readonly nextAt: number }
-  /** Nothing changed: the token in the file stays there until it ends, and longer. */
+  /** Failure without a change: the token in the file stays there until it expires, and longer. */
   | {
       readonly kind: 'failed';
       readonly error: SignetClientError;
@@ -49,7 +49,7 @@ export interface TokenKeeper {
 
 interface Written {
   readonly token: AccessToken;
-  /** Of the certificate that the token is bound to. */
+  /** Thumbprint of the certificate that the token is bound to. */
   readonly thumbprint: string;
   readonly expiresAt: number;
   readonly renewAt: Moment;

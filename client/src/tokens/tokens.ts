@@ -36,13 +36,13 @@ export interface IdTokenQuery extends TokenQuery {
 interface TokensDeps {
   readonly http: Http;
   readonly clock: Clock;
-  /** Whose certificate is in use, and its thumbprint, to which the token will be bound. */
+  /** Caller of the certificate in use, and its thumbprint, to which the token will be bound. */
   readonly caller: () => Promise<Caller>;
   /** Tokens kept at most. */
   readonly cacheSize: number;
   /** File to keep tokens in as well. */
   readonly cacheFile: string | undefined;
-  /** What tells the tokens of this client's servers from those of others in a shared file. */
+  /** Key that separates the tokens of this client's servers from others in a shared file. */
   readonly server: string;
 }
 
@@ -208,7 +208,7 @@ function decodeToken(
   return { token, expiresInSeconds };
 }
 
-/** Where the answer does not say it, what the token itself says; 0 where nobody does: then it is not used again. */
+/** Lifetime by the answer, else by the token itself, else 0: then the token is not reused. */
 function lifeOf(json: JsonObject, accessToken: string, askedAt: number): number {
   const life = json['expires_in'];
   if (life === undefined) return Math.max(0, Math.floor((expiryOf(accessToken) ?? 0) - askedAt / 1000));
