@@ -9,7 +9,7 @@ interface AppDeps {
   readonly endpoints: readonly Endpoint[];
   /** For `GET /healthz`: what this service has to say of its policy. */
   readonly health: () => unknown;
-  /** Whether the service was told to stop: balancers then take it out. */
+  /** True once the service was told to stop: balancers then take it out. */
   readonly isStopping: () => boolean;
   /** Connections that are not end with their answer: a new one is verified against the authorities of now. */
   readonly isTrusted: (connection: Socket) => boolean;
@@ -23,7 +23,7 @@ interface AppDeps {
 export function createApp(deps: AppDeps): Koa {
   const app = new Koa();
   app.use((ctx, next) => {
-    // What is answered depends on who asks (RFC 9111 §5.2.2.5).
+    // The answer depends on the caller (RFC 9111 §5.2.2.5).
     ctx.set('Cache-Control', 'no-store');
     return next();
   });
@@ -93,7 +93,10 @@ function dispatch(endpoints: readonly Endpoint[]): Middleware {
   };
 }
 
-/** Whatever answers `GET` answers `HEAD` (RFC 9110 §9.3.2); Koa leaves the body out. */
+/**
+ * True if a route of the method answers a request: a `GET` route also answers `HEAD` (RFC 9110 §9.3.2); Koa leaves the
+ * body out.
+ */
 function answers(method: string, asked: string): boolean {
   return method === asked || (method === 'GET' && asked === 'HEAD');
 }

@@ -9,7 +9,7 @@ import { readJsonObject } from './json-body.ts';
 
 /** The machines that this service vouches for: what each may be an instance of, and how it proves which one it is. */
 interface AttestationRules {
-  /** Who may ask: the token server. */
+  /** Permitted caller: the token server. */
   readonly asker: string;
   /** The name under which this service is a provider, `domain.service`. */
   readonly provider: string;

@@ -26,7 +26,7 @@ export const configSchema = z.strictObject({
   server: z.strictObject({
     baseUrl: z.url({ protocol: /^https$/ }),
     caBundle: z.string().min(1),
-    /** Who it must be by its certificate, as for `createClient`. */
+    /** Expected identity of the server's certificate, as for `createClient`. */
     serverIdentity: z.string().min(1).exactOptional(),
     /** Its profile, as for `createClient`: which header passes principal tokens on. */
     profile: z.enum(['signet', 'athenz']).default('signet'),
@@ -43,7 +43,10 @@ export const configSchema = z.strictObject({
       ),
     })
     .optional(),
-  /** How long the port stays open after the order to stop, while `/healthz` says 503: as long as balancers take to notice. */
+  /**
+   * Delay before the port closes after the order to stop, while `/healthz` answers 503: as long as balancers take to
+   * notice.
+   */
   shutdown: z.strictObject({ delaySeconds: z.int().min(0).max(300).default(0) }).prefault({}),
   log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info') }).prefault({}),
 });

@@ -4,7 +4,7 @@ import type { Middleware } from 'koa';
 import { type Catalogue, type Entity, entities } from './catalogue.ts';
 import { readJsonObject } from './json-body.ts';
 
-/** One middleware a pattern: what it needs to let a request pass is said for each endpoint. */
+/** Middleware of each pattern; the access that each endpoint requires is its argument. */
 interface Patterns {
   readonly local: (required: RequiredAccess) => Middleware;
   readonly centralToken: (required: RequiredAccess) => Middleware;

@@ -15,7 +15,7 @@ export class HttpError extends Error {
 interface Refusal {
   /** For the log: a status of the policy engine, or what was missing. Never sent to the caller. */
   readonly reason: string;
-  /** What the caller is told. */
+  /** Message for the caller. */
   readonly message: string;
   /** Set where access tokens decide: what was wrong with this one (RFC 6750 §3.1). */
   readonly token?: 'missing' | 'invalid_request' | 'invalid_token' | 'insufficient_scope';

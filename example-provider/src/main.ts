@@ -12,7 +12,7 @@ import { createProvider } from './provider.ts';
 import type { AskServer } from './require-access/ask-server.ts';
 import { listen } from './tls-server.ts';
 
-/** How long requests in flight may take after the order to stop. */
+/** Deadline of requests in flight after the order to stop. */
 const deadlineMs = 8000;
 
 interface Options {

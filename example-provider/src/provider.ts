@@ -22,7 +22,7 @@ interface ProviderDeps {
   readonly ask: AskServer;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Whether the service was told to stop. Default: never. */
+  /** True once the service was told to stop. Default: never. */
   readonly isStopping?: () => boolean;
 }
 

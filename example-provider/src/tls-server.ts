@@ -47,7 +47,7 @@ export function readTlsFiles(tls: ProviderConfig['tls']): TlsFiles {
       try {
         take({ ...readOwn(), ca }, use);
       } catch (error) {
-        // Who may not call any more is not let in because the own certificate is in disorder.
+        // Removed authorities take effect even if the own certificate cannot be loaded.
         take({ ...current, ca }, use);
         throw error;
       }
@@ -62,7 +62,7 @@ function authoritiesIn(pem: string): string[] {
 interface ConnectionTrust {
   /** Follows the connections of a server that does not listen yet. */
   watch(server: Server): void;
-  /** Whether no authority was removed since the connection began. */
+  /** True if no authority was removed since the connection began. */
   isTrusted(connection: Socket): boolean;
 }
 
@@ -111,7 +111,7 @@ export function createTlsServer(files: TlsFiles, app: Koa): Server {
   );
 }
 
-/** How often the files are looked at: certificates are renewed days before they end. */
+/** Interval of checks of the files: certificates are renewed days before they expire. */
 const reloadMs = 10_000;
 
 /**

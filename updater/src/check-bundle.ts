@@ -12,7 +12,7 @@ import { bundleName, type PolicyDirectory } from './files/policy-directory.ts';
 import { readKeysFile } from './keys-file.ts';
 import type { State } from './state.ts';
 
-/** What is on disk for a domain. Timestamps are RFC 3339. */
+/** State of a domain on disk. Timestamps are RFC 3339. */
 export type BundleCheck =
   | {
       readonly state: 'good' | 'expired';
@@ -25,7 +25,7 @@ export type BundleCheck =
   | { readonly state: 'missing'; readonly message: string }
   | { readonly state: 'bad'; readonly reason: string; readonly message: string };
 
-/** What `checkBundle` works with. */
+/** Dependencies of `checkBundle`. */
 interface CheckBundleDeps {
   readonly directory: PolicyDirectory;
   readonly keys: KeySource;
@@ -44,7 +44,7 @@ export async function checkBundle(deps: CheckBundleDeps, domain: DomainName, now
     const bundle = await verifyBundle(bytes, { domain, keys, now, acceptExpired: true, athenzBundles });
     const { epoch, version, issued, expires, kid } = bundle;
     const state = expires <= now ? 'expired' : 'good';
-    // what is expired allows nothing, whatever came before it
+    // an expired bundle allows nothing, whatever came before it
     const refusal = state === 'good' ? refuseSuccessor(bundle, deps.state.floor(domain, undefined)) : undefined;
     if (refusal !== undefined) throw refusal;
     return { state, epoch, version, issued: formatTimestamp(issued), expires: formatTimestamp(expires), kid };

@@ -1,7 +1,7 @@
 import type { UpdaterErrorCode } from './errors.ts';
 import type { Outcome } from './outcome.ts';
 
-/** What the exit status says; the closed list of the README. */
+/** Exit statuses of the updater; the closed list of the README. */
 export const exitStatus = {
   /** Every domain has fresh policy. */
   ok: 0,
@@ -15,11 +15,11 @@ export const exitStatus = {
   storage: 4,
   /** A bundle is not acceptable: signature, key, domain, life, form, or one that may not follow what was accepted. */
   rejected: 5,
-  /** Another updater has the policy directory. */
+  /** The lock of the policy directory is held by another updater. */
   locked: 6,
 } as const;
 
-/** One of the exit statuses. */
+/** Exit status of the updater. */
 export type ExitStatus = (typeof exitStatus)[keyof typeof exitStatus];
 
 const ofOutcome: Readonly<Record<Outcome['kind'], ExitStatus>> = {
@@ -41,7 +41,7 @@ const ofError: Readonly<Record<UpdaterErrorCode, ExitStatus>> = {
   storage: exitStatus.storage,
 };
 
-/** Which of several failures is told: the one that most needs a person. */
+/** Order in which one of several failures is reported: the one that most needs a person. */
 const bySeverity: readonly ExitStatus[] = [
   exitStatus.usage,
   exitStatus.locked,

@@ -4,7 +4,7 @@ import { fileNames, type PolicyDirectory } from './files/policy-directory.ts';
 
 const text = z.string().min(1);
 const member = text.exactOptional();
-/** What `keys.json` holds. */
+/** Content of `keys.json`. */
 export const keysFileSchema = z.object({
   /** An Athenz server may not say it. */
   issuer: member,
@@ -24,7 +24,7 @@ export const keysFileSchema = z.object({
   ),
 });
 
-/** What `keys.json` holds: the policy engine takes keys and issuer from there. */
+/** Content of `keys.json`, from which the policy engine takes keys and issuer. */
 export interface KeysFile extends JwkList {
   readonly issuer?: string;
 }

@@ -8,7 +8,7 @@ export function createLogger(level: string): Logger {
   return createProgramLog({ create: pino<never, boolean>, destination: pino.destination }, { level });
 }
 
-/** One line a domain that changed or failed, one for the run. */
+/** Logs a line for each domain that changed or failed, and one for the run. */
 export function logReport(logger: Logger, report: RunReport, now: number): void {
   for (const [domain, outcome] of report.outcomes) {
     const { kind } = outcome;

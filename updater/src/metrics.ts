@@ -4,7 +4,7 @@ import { replaceFile } from '@signet/policy-engine/internal/files';
 import { UpdaterError } from './errors.ts';
 import { outcomeKinds, type Status } from './status.ts';
 
-/** How often each outcome was, since the file was first written. */
+/** Number of outcomes of each kind, since the file was first written. */
 type Counts = ReadonlyMap<string, number>;
 
 interface Series {
@@ -16,8 +16,8 @@ interface Series {
 const readableBytes = 8 << 20;
 
 /**
- * What the last run found as metrics, in the text format of Prometheus. Ages are as of `now`: a file that is not written any more shows the same
- * ones for ever, so alerts compare timestamps with the time.
+ * Results of the last run as metrics, in the text format of Prometheus. Ages are as of `now`: a file that is not
+ * written any more shows the same ones for ever, so alerts compare timestamps with the time.
  */
 export function metricsText(status: Status, counts: Counts, now: number): string {
   const domains = Object.entries(status.domains);

@@ -12,13 +12,13 @@ export interface BundleOnDisk {
   readonly kid: string;
 }
 
-/** What became of one domain in one run. Only `updated` changed the file on disk; every other kind left it as it was. */
+/** Result of one domain in one run. Only `updated` changed the file on disk; every other kind left it as it was. */
 export type Outcome =
   /** A newer bundle was verified and is on disk. */
   | { readonly kind: 'updated'; readonly bundle: BundleOnDisk }
   /** The server has nothing newer than the bundle on disk. */
   | { readonly kind: 'unchanged'; readonly bundle: BundleOnDisk }
-  /** What the server sent is not acceptable. */
+  /** Rejected: the server's answer is not acceptable. */
   | {
       readonly kind: 'rejected';
       readonly reason: PolicyEngineError['code'] | SignetClientErrorCode;
@@ -35,12 +35,15 @@ export type Outcome =
   | { readonly kind: 'unreachable'; readonly reason: SignetClientErrorCode; readonly message: string }
   /** The bundle is good and could not be written. */
   | { readonly kind: 'not-stored'; readonly message: string }
-  /** Something that is not a plain file is in the place of the bundle; it is neither followed nor replaced, and nothing was asked for. */
+  /**
+   * Unsafe file in the place of the bundle, not a plain one; it is neither followed nor replaced, and no request was
+   * made.
+   */
   | { readonly kind: 'unsafe'; readonly message: string }
   /** Not asked for, because the server said earlier in this run to come back later. */
   | { readonly kind: 'postponed'; readonly message: string };
 
-/** Whether a good bundle is on disk that the server confirmed. */
+/** True if a valid bundle is on disk that the server confirmed. */
 export function isSuccess(outcome: Outcome): outcome is Extract<Outcome, { bundle: BundleOnDisk }> {
   return outcome.kind === 'updated' || outcome.kind === 'unchanged';
 }

@@ -3,10 +3,10 @@ import type { BundleCheck } from './check-bundle.ts';
 import { type ExitStatus, exitStatus, worst } from './exit-status.ts';
 import type { DomainStatus, Status } from './status.ts';
 
-/** What was not confirmed by the server for this long is stale (ten runs), in milliseconds. */
+/** Age without confirmation by the server after which a domain is stale (ten runs), in milliseconds. */
 const staleAfter = 600_000;
 
-/** One domain on this host. */
+/** State of one domain on this host. */
 export interface DomainReport {
   readonly domain: string;
   readonly state: 'fresh' | 'stale' | 'missing' | 'expired' | 'bad';
@@ -14,11 +14,11 @@ export interface DomainReport {
   readonly last: DomainStatus | undefined;
 }
 
-/** All of them in one word: everything fresh; something needs somebody; nothing has been confirmed for a while. */
+/** Summary of all domains in one word: all fresh; some need an operator; no confirmation for a while. */
 interface OverallStatus {
   readonly state: 'ok' | 'degraded' | 'stale';
   readonly counts: Readonly<Record<DomainReport['state'], number>>;
-  /** What is wrong beside single domains, a line each. */
+  /** Problems beside single domains, a line each. */
   readonly problems: readonly string[];
   readonly exitStatus: ExitStatus;
 }
@@ -48,7 +48,7 @@ export function overallStatus(reports: readonly DomainReport[], file: Status | u
   };
 }
 
-/** Whether it was not confirmed lately. A time that lies as far ahead is from before the clock was set back. */
+/** True if a time of confirmation is too old. A time that lies as far ahead is from before the clock was set back. */
 export function isOld(time: string | undefined, now: number): boolean {
   const at = time === undefined ? undefined : parseTimestamp(time);
   return at === undefined || Math.abs(now - at) > staleAfter;
@@ -71,7 +71,7 @@ function problemsOf(file: Status | undefined, now: number): readonly Problem[] {
   return problems;
 }
 
-/** As one line. */
+/** Overall status as one line. */
 export function describeOverall({ state, counts, problems }: OverallStatus): string {
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
   const parts = Object.entries(counts).flatMap(([name, count]) => (count === 0 ? [] : [`${count} ${name}`]));

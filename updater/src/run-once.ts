@@ -13,16 +13,16 @@ import { domainStatus, readStatus, type Status, unconfiguredDomains, writeStatus
 import type { TrustedKeys } from './trusted-keys.ts';
 import { outcomeOf, updateDomain } from './update-domain.ts';
 
-/** What a run works with. */
+/** Dependencies of a run. */
 interface RunDeps {
   readonly client: SignetClient;
   readonly keys: TrustedKeys;
   readonly state: State;
   readonly directory: PolicyDirectory;
   readonly clock: Clock;
-  /** Those of the configuration. */
+  /** Configured domains. */
   readonly domains: readonly DomainName[];
-  /** Absent: no others. */
+  /** Selected domains; absent: no others. */
   readonly selection: Selection | undefined;
   /** Why the configuration on disk is not the one in use. */
   readonly configurationProblem: string | undefined;
@@ -31,30 +31,31 @@ interface RunDeps {
   readonly bundleForm: BundleForm;
   /** For the status file. */
   readonly server: string;
-  /** Writes the metrics of a run; absent: nobody wants them. */
+  /** Writes the metrics of a run; absent if none are wanted. */
   readonly writeMetrics?: ((status: Status, now: number) => Promise<void>) | undefined;
 }
 
-/** What one run over all domains found. */
+/** Result of one run over all domains. */
 export interface RunReport {
   readonly outcomes: ReadonlyMap<DomainName, Outcome>;
-  /** Which domains came and went by themselves. */
+  /** Domains that were selected or dropped automatically. */
   readonly selected: SelectionChange | undefined;
-  /** As it is in the status file. */
+  /** Status as in the status file. */
   readonly status: Status;
-  /** What went wrong beside the domains, e.g. the status file could not be written, or a leftover not removed. */
+  /** Problems beside the domains, e.g. the status file could not be written, or a leftover not removed. */
   readonly problems: readonly string[];
   readonly exitStatus: ExitStatus;
   /** Time before which the server does not want to be asked again (ms since the epoch). */
   readonly notBefore: number | undefined;
 }
 
-/** After so many domains in a row without an answer the others are not asked for in this run. */
+/** Number of domains in a row without an answer after which the others are not requested in this run. */
 const givenUpAfter = 2;
 
 /**
- * One run: keys, which domains, then one domain after the other over one kept-alive connection, then the status file. A domain that fails
- * does not stop the others. Throws `UpdaterError('unsafe-directory')`, and `storage` when the directory cannot be read at all.
+ * Runs once: keys, which domains, then one domain after the other over one kept-alive connection, then the status file.
+ * A domain that fails does not stop the others. Throws `UpdaterError('unsafe-directory')`, and `storage` when the
+ * directory cannot be read at all.
  */
 export async function runOnce(deps: RunDeps, signal?: AbortSignal): Promise<RunReport> {
   const { directory, keys, clock } = deps;
@@ -117,7 +118,7 @@ function domainsOf({ domains, selection }: RunDeps): readonly DomainName[] {
   return allDomains(domains, selection?.domains ?? none);
 }
 
-/** What the domains after one with this outcome get in place of an answer. */
+/** Outcome for the domains that were not requested after this one. */
 function postponedBy(outcome: Outcome): Outcome | undefined {
   if (outcome.kind !== 'refused' || outcome.retryAfterSeconds === undefined) return undefined;
   return { kind: 'postponed', message: `the server asked to come back in ${outcome.retryAfterSeconds} seconds` };

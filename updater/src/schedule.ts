@@ -1,14 +1,14 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import cron from 'node-cron';
 
-/** What `startSchedule` needs. All times are milliseconds. */
+/** Dependencies of `startSchedule`. All times are milliseconds. */
 interface ScheduleOptions {
   /** The instant within each minute, from its start (0 to 59,999). */
   readonly offset: number;
-  /** One run. Its failures are its own matter: it must not reject. */
+  /** Work of one run. It handles its own failures: it must not reject. */
   readonly work: (signal: AbortSignal) => Promise<void>;
   readonly clock: Clock;
-  /** How often it is looked whether the machine slept. Default 2,000. */
+  /** Interval of the check for a sleep of the machine. Default 2,000. */
   readonly wakeInterval?: number;
 }
 

@@ -7,37 +7,37 @@ import { fileNames, type PolicyDirectory } from './files/policy-directory.ts';
 /** The domains that named this host, each with the time (ms) since when it does so no more; undefined: it does. */
 export type SelectedDomains = ReadonlyMap<DomainName, number | undefined>;
 
-/** What `domains.json` holds. */
+/** Content of `domains.json`. */
 export const selectedSchema = z.object({
   domains: z.record(z.string(), z.object({ notNamedSince: z.string().exactOptional() })),
 });
 
 const maxFileBytes = 4 << 20;
 
-/** How long a domain that does not name this host any more is kept: who took the name out by mistake has a day. Milliseconds. */
+/** Grace period of a domain that does not name this host any more: a day to correct a mistake. Milliseconds. */
 const keptFor = 86_400_000;
 
-/** What the server said. */
+/** Domains named in the server's answer. */
 interface Named {
   readonly domains: readonly DomainName[];
-  /** Whether there are no others. */
+  /** True if the list is complete. */
   readonly complete: boolean;
 }
 
-/** What follows from an answer. */
+/** Selection that follows from an answer. */
 interface Selected {
   readonly domains: SelectedDomains;
   /** Their bundles go. */
   readonly removed: readonly DomainName[];
   /** Named for the first time, and beyond the bound. */
   readonly leftOut: number;
-  /** Whether the answer names nobody, and everything stays. */
+  /** True if the answer names no domain, and everything stays. */
   readonly isHeld: boolean;
 }
 
 /**
- * What this host keeps after an answer. A domain leaves when it was not named for a day, by complete answers; an answer without any domain
- * takes none from a host that has some; beyond `maxDomains` the host takes none more. Pure.
+ * Selection of this host after an answer. A domain leaves when it was not named for a day, by complete answers; an
+ * answer without any domain removes none from a host that has some; beyond `maxDomains` the host adds no more. Pure.
  */
 export function followAnswer(known: SelectedDomains, named: Named, now: number, maxDomains: number): Selected {
   if (named.domains.length === 0 && known.size > 0) {
@@ -91,7 +91,7 @@ export async function domainsOf(
   return autoDomains === true ? allDomains(domains, await readSelected(directory)) : domains;
 }
 
-/** Everything that this host keeps: what is configured, then what named it. */
+/** All domains that this host keeps: the configured ones, then the selected ones. */
 export function allDomains(configured: readonly DomainName[], selected: SelectedDomains): readonly DomainName[] {
   return [...new Set([...configured, ...selected.keys()])];
 }

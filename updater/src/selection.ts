@@ -7,7 +7,7 @@ import type { Outcome } from './outcome.ts';
 import { followAnswer, readSelected, type SelectedDomains, writeSelected } from './selected-domains.ts';
 import { outcomeOf } from './update-domain.ts';
 
-/** What `Selection` works with. */
+/** Dependencies of `Selection`. */
 interface SelectionDeps {
   readonly bundles: Pick<SignetClient['bundles'], 'domains'>;
   readonly directory: PolicyDirectory;
@@ -18,7 +18,7 @@ interface SelectionDeps {
   readonly configured: readonly DomainName[];
 }
 
-/** What one look at the server changed. */
+/** Changes of the selection by one answer. */
 export interface SelectionChange {
   readonly added: readonly DomainName[];
   /** They name this host no more, and are kept for a while. */
@@ -36,8 +36,8 @@ interface Answer {
 const noChange: SelectionChange = { added: [], leaving: [], removed: [] };
 
 /**
- * Which domains name this host (`domains: auto`). The list on disk holds until the server, whose identity was checked, answers another one;
- * whatever else happens leaves it as it is.
+ * Domains that name this host (`domains: auto`). The list on disk holds until the server, whose identity was checked,
+ * answers another one; any failure leaves it as it is.
  */
 export class Selection {
   readonly #deps: SelectionDeps;
@@ -66,7 +66,7 @@ export class Selection {
     return this.#failure;
   }
 
-  /** For the status file: the last good answer (ms), and what needs somebody. */
+  /** Facts for the status file: time of the last good answer (ms), and the problem for the operator. */
   get facts(): { readonly confirmedAt: number | undefined; readonly problem: string | undefined } {
     return { confirmedAt: this.#confirmedAt, problem: this.#failure?.message ?? this.#problem };
   }

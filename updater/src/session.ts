@@ -8,7 +8,7 @@ import { Selection } from './selection.ts';
 import type { State } from './state.ts';
 import { TrustedKeys } from './trusted-keys.ts';
 
-/** What works by one configuration, until another one comes. */
+/** Session of one configuration, until another one replaces it. */
 export interface Session {
   readonly config: UpdaterConfig;
   /** `configurationProblem`: why the configuration on disk is not this one. Throws as `runOnce`. */
@@ -19,7 +19,7 @@ export interface Session {
   close(): Promise<void>;
 }
 
-/** What `openSession` works with. */
+/** Dependencies of `openSession`. */
 interface SessionDeps {
   readonly config: UpdaterConfig;
   /** Closed with the session. */

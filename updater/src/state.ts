@@ -30,16 +30,16 @@ const floor = z.object({
 /** A tag says nothing of another form, which has a tag of its own; those of earlier programs are of the form `rfc7515`. */
 const tag = z.object({ etag: z.string(), sha256: z.string(), form: z.literal('athenz').exactOptional() });
 type Tag = z.infer<typeof tag>;
-/** What the file of the state holds. */
+/** Content of the state file. */
 export const stateSchema = z.object({
   floors: z.record(z.string(), floor),
   tags: z.record(z.string(), tag).default({}),
 });
 
-/** What is remembered of a bundle that was verified. */
+/** Floor kept of a bundle that was verified. */
 type AcceptedFloor = Required<BundleFloor> & Pick<KnownFloor, 'content'>;
 
-/** As much as engines look at. */
+/** Maximum size of the state file, the same as that of engines. */
 const maxStateBytes = 16 << 20;
 
 /** The SHA-256 of bytes, in hexadecimal. */
@@ -47,7 +47,7 @@ function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** What the updater remembers over restarts: the floor of each domain, and entity tags. */
+/** State of the updater over restarts: the floor of each domain, and entity tags. */
 export class State {
   readonly #directory: PolicyDirectory;
   #form: BundleForm;
@@ -81,10 +81,10 @@ export class State {
     }
   }
 
-  /** What the next bundle must be able to follow: the remembered floor, raised to the bundle `onDisk`. */
+  /** Floor of the next bundle: the remembered one, raised to the bundle `onDisk`. */
   floor(domain: DomainName, onDisk: AcceptedFloor | undefined): KnownFloor | undefined {
     const remembered = this.#floors.get(domain);
-    // a bundle that may not follow was put there by somebody else
+    // a bundle that may not follow was put there by another program
     const isForeign = onDisk === undefined || refuseSuccessor(onDisk, remembered) !== undefined;
     return isForeign ? remembered : raiseFloor(remembered, onDisk);
   }

@@ -66,7 +66,7 @@ const statusSchema = z.object({
 
 /** The content of `status.json`: what the last run found. Timestamps are RFC 3339. */
 export type Status = z.infer<typeof statusSchema>;
-/** What the last run found of one domain. */
+/** Result of the last run for one domain. */
 export type DomainStatus = z.infer<typeof domainSchema>;
 
 const maxStatusBytes = 16 << 20;

@@ -7,7 +7,7 @@ import { UpdaterError } from './errors.ts';
 import { fileNames, type PolicyDirectory } from './files/policy-directory.ts';
 import { type KeysFile, readKeysFile, writeKeysFile } from './keys-file.ts';
 
-/** What `TrustedKeys` works with. */
+/** Dependencies of `TrustedKeys`. */
 interface TrustedKeysDeps {
   readonly client: Pick<SignetClient, 'keys' | 'metadata'>;
   readonly directory: PolicyDirectory;
@@ -19,8 +19,8 @@ interface TrustedKeysDeps {
 }
 
 /**
- * How long keys are kept at most, in milliseconds: less than the time between two runs, so that a key that is withdrawn is gone
- * from this host within a minute, however long the server lets caches keep the answer.
+ * Maximum age of cached keys, in milliseconds: less than the time between two runs, so that a key that is withdrawn is
+ * gone from this host within a minute, however long the server lets caches keep the answer.
  */
 const longestMaxAge = 50_000;
 
@@ -159,7 +159,10 @@ export class TrustedKeys implements KeySource {
     }
   }
 
-  /** Keys of somebody else are not taken in the place of those that are known, unless the operator removed the file of these. */
+  /**
+   * Requires a shared key: keys of another issuer do not replace the known ones, unless the operator removed their
+   * file.
+   */
   async #requireShared(next: JwkList): Promise<void> {
     const { directory } = this.#deps;
     if (this.#keys.length === 0 || sharesKey({ keys: this.#keys }, next)) return;

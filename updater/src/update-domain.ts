@@ -15,7 +15,7 @@ import { bundleName, type PolicyDirectory } from './files/policy-directory.ts';
 import type { BundleOnDisk, Outcome } from './outcome.ts';
 import type { State } from './state.ts';
 
-/** What `updateDomain` works with. */
+/** Dependencies of `updateDomain`. */
 interface UpdateDomainDeps {
   readonly bundles: Pick<SignetClient['bundles'], 'fetch'>;
   /** `known` never asks the server. */
@@ -33,7 +33,7 @@ interface Present {
   readonly bundle: VerifiedBundle;
 }
 
-/** What is told of a bundle that was verified. */
+/** Report of a verified bundle. */
 function bundleOnDisk(bundle: VerifiedBundle): BundleOnDisk {
   const { epoch, version, issued, expires, kid } = bundle;
   return { epoch, version, issued, expires, freshUntil: freshUntil(bundle), kid };
@@ -86,7 +86,7 @@ async function readPresent(deps: UpdateDomainDeps, domain: DomainName): Promise<
 function usableTag(deps: UpdateDomainDeps, domain: DomainName, present: Present): string | undefined {
   const { bundle, bytes } = present;
   const floor = deps.state.floor(domain, undefined);
-  // a file that may not follow what was accepted before was put there by somebody else
+  // a file that may not follow what was accepted before was put there by another program
   const isCurrent = refuseSuccessor(bundle, floor) === undefined;
   // "not modified" would not make it live longer
   if (!isCurrent || deps.clock.now() >= freshUntil(bundle)) return undefined;
@@ -116,7 +116,7 @@ async function accept(
   return { kind: isSame ? 'unchanged' : 'updated', bundle: bundleOnDisk(bundle) };
 }
 
-/** What a failure on the way means for the domain. Bugs are thrown on. */
+/** Outcome of the domain for an error on the way. Bugs are rethrown. */
 export function outcomeOf(error: unknown): Outcome {
   if (error instanceof PolicyEngineError) return { kind: 'rejected', reason: error.code, message: error.message };
   if (error instanceof UpdaterError && error.code === 'storage') return { kind: 'not-stored', message: error.message };

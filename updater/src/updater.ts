@@ -14,8 +14,8 @@ import { State } from './state.ts';
 export interface Updater extends AsyncDisposable {
   readonly state: State;
   /**
-   * One run over all domains; never two at once, which is the caller's duty. A directory that was put in the place of the one before is
-   * taken first. Throws as `openUpdater` and `runOnce`.
+   * Runs once over all domains; the caller's duty is never to run two at once. A directory that replaced the one before
+   * is opened first. Throws as `openUpdater` and `runOnce`.
    */
   run(signal?: AbortSignal): Promise<RunReport>;
   /**
@@ -27,7 +27,7 @@ export interface Updater extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** What `openUpdater` works with. */
+/** Dependencies of `openUpdater`. */
 interface OpenUpdaterOptions {
   readonly config: UpdaterConfig;
   readonly clock: Clock;
@@ -112,7 +112,7 @@ class DirectoryUpdater implements Updater {
   readonly #deps: DirectoryUpdaterDeps;
   #lock: DirectoryLock;
   #session: Session;
-  /** What the next run begins with. */
+  /** Configuration and client of the next run. */
   #next: { readonly config: UpdaterConfig; readonly client: SignetClient } | undefined;
   /** The configuration that was accepted last. */
   #accepted: UpdaterConfig;
@@ -132,7 +132,7 @@ class DirectoryUpdater implements Updater {
       await this.#lock[Symbol.asyncDispose]();
       await this.#deps.directory.prepare();
       this.#lock = await this.#deps.lock();
-      // What is known of keys and floors holds there as well.
+      // Known keys and floors hold there as well.
       await this.#session.restore();
     }
     return await this.#session.run(this.#problem, signal);
@@ -164,7 +164,7 @@ class DirectoryUpdater implements Updater {
     const next = this.#next;
     if (next === undefined) return;
     const { options, directory, state } = this.#deps;
-    // Another one may come meanwhile.
+    // Another reload may come meanwhile.
     this.#next = undefined;
     try {
       const session = await openSession({ clock: options.clock, directory, state, ...next });

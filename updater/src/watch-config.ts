@@ -5,7 +5,7 @@ interface WatchConfigOptions {
   /** With files that belong to the configuration. */
   readonly folder: string | undefined;
   readonly onChange: () => void;
-  /** How often the files are looked at, in milliseconds. Default 2,000. */
+  /** Interval of checks of the files, in milliseconds. Default 2,000. */
   readonly lookMs?: number;
 }
 
@@ -15,7 +15,7 @@ const settleMs = 200;
 interface ConfigWatch extends AsyncDisposable {
   /** Changes are noticed from then on. */
   readonly ready: Promise<void>;
-  /** Another folder, or none, belongs to the configuration. */
+  /** Follows another folder, or none, of the configuration. */
   follow(folder: string | undefined): void;
 }
 
@@ -38,7 +38,7 @@ export function watchConfig({ file, folder, onChange, lookMs = 2000 }: WatchConf
     depth: 0,
   });
   for (const event of ['add', 'change', 'unlink'] as const) watcher.on(event, soon);
-  // What cannot be watched is still reloaded by SIGHUP.
+  // If watching fails, SIGHUP still reloads.
   watcher.on('error', () => undefined);
   const ready = new Promise<void>((resolve) => watcher.once('ready', resolve));
   return {

@@ -1,9 +1,9 @@
 import type { RequiredAccess } from '@signet/policy-engine/http';
 import { AccessRefusedError } from '../http-error.ts';
 
-/** What the centralized patterns ask the token server: `GET /access/{action}`. */
+/** Query of the centralized patterns to the token server: `GET /access/{action}`. */
 export interface AccessQuestion extends RequiredAccess {
-  /** Who is asked about, when it is not the bearer of `principalToken`. */
+  /** Principal in question, if it is not the bearer of `principalToken`. */
   readonly principal?: string;
   /** Thumbprint of the certificate that named `principal`: a revoked one is then answered as one. */
   readonly thumbprint?: string;

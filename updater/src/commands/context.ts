@@ -5,7 +5,7 @@ import { type Environment, readEnvironment } from '../config/env.ts';
 import { UpdaterError } from '../errors.ts';
 import { type ExitStatus, exitStatus, statusOfError } from '../exit-status.ts';
 
-/** What a command works with. */
+/** Dependencies of a command. */
 export interface CommandContext {
   readonly config: UpdaterConfig;
   /** Where it comes from. */
@@ -32,7 +32,7 @@ export interface CommandOptions {
   readonly json?: boolean;
 }
 
-/** What the process gives to every command. */
+/** Part of the context that the process gives to every command. */
 export type ProcessContext = Pick<CommandContext, 'print' | 'complain' | 'signal' | 'onWakeUp' | 'onReload'>;
 
 /** Loads the configuration, runs a command, and turns an expected error into a line and an exit status. */

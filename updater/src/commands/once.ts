@@ -4,7 +4,7 @@ import type { RunReport } from '../run-once.ts';
 import { openUpdater } from '../updater.ts';
 import type { CommandContext } from './context.ts';
 
-/** One run, for a timer of the system or by hand. */
+/** Single run, for a timer of the system or by hand. */
 export async function once(context: CommandContext): Promise<ExitStatus> {
   const { config, clock, signal, json, print } = context;
   await using updater = await openUpdater({ config, clock });

@@ -10,10 +10,10 @@ import { describeProblems, readMapping } from './yaml-file.ts';
 
 const path = z.string().min(1);
 const milliseconds = z.int().min(1).max(600_000);
-/** How much is logged, from least to most, and `silent`. */
+/** Log levels by severity, and `silent`. */
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'silent'] as const;
 
-/** What an option says of itself: its meaning, a value that somebody could want, the first version that has it. */
+/** Description of an option: its meaning, an example value, the first version that has it. */
 const about = (since: '0.1' | '0.2', example: unknown, description: string, absent?: string) => ({
   description,
   examples: [example],
@@ -158,9 +158,9 @@ export function bundleFormOf({
 
 /** The configuration, with absolute paths. Times are milliseconds. */
 export type UpdaterConfig = Readonly<Omit<z.infer<typeof configSchema>, 'domains'>> & {
-  /** Those of the file and of `domainsDir`, each once. */
+  /** Domains of the file and of `domainsDir`, each once. */
   readonly domains: readonly DomainName[];
-  /** Whether those that name this host are kept as well. */
+  /** True if the domains that name this host are kept as well. */
   readonly autoDomains?: true;
   /** Proxy of the environment (`HTTPS_PROXY`), with the hosts that are reached without it (`NO_PROXY`). */
   readonly proxy?: string;
@@ -170,8 +170,9 @@ export type UpdaterConfig = Readonly<Omit<z.infer<typeof configSchema>, 'domains
 const defaultFolder = '.signet';
 
 /**
- * Name of the configuration file: the option, else `SIGNET_UPDATER_CONFIG`, else `.signet/updater.yaml`. What lies in the working directory
- * was chosen by nobody: it counts only where nobody else can have put it there. Throws `UpdaterError('configuration')`.
+ * Name of the configuration file: the option, else `SIGNET_UPDATER_CONFIG`, else `.signet/updater.yaml`. A file in the
+ * working directory was not chosen explicitly: it is used only where no other user can have put it there. Throws
+ * `UpdaterError('configuration')`.
  */
 export function configFile(option: string | undefined, env: Environment): string {
   const chosen = option ?? env[variables.config];

@@ -15,7 +15,7 @@ export const domainName = z.string().transform((text, context): DomainName => {
   }
 });
 
-/** What a file of the folder holds. */
+/** Content of a file of the folder. */
 export const domainsFileSchema = z.strictObject({ domains: z.array(domainName) });
 
 /** More files than anybody keeps by hand. */

@@ -26,7 +26,7 @@ export function readMapping(file: string): Record<string, unknown> {
   throw problem(`configuration \`${file}\` must be a mapping of settings`);
 }
 
-/** What is wrong with a configuration, and where: one line. */
+/** Description of a configuration's errors with their place: one line. */
 export function describeProblems(error: z.ZodError): string {
   return error.issues
     .flatMap(nearest)
@@ -40,7 +40,7 @@ function plain(message: string): string {
 
 type Issue = Pick<z.core.$ZodIssue, 'path' | 'message'>;
 
-/** Of the forms that a value can have, it was meant to be the one of which a part is wrong. */
+/** Issues of the alternative that the value comes closest to: the one of which only a part is wrong. */
 function nearest(issue: z.core.$ZodIssue): readonly Issue[] {
   if (issue.code !== 'invalid_union') return [issue];
   const meant = issue.errors.find((issues) => issues.some(({ path }) => path.length > 0));

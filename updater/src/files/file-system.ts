@@ -9,13 +9,13 @@ interface OpenFile {
   close(): Promise<void>;
 }
 
-/** What is known of a file without opening it. `mode` has the bits of `chmod` and those of the kind. */
+/** Metadata of a file from `lstat`. `mode` has the bits of `chmod` and those of the kind. */
 export interface FileFacts {
   readonly isFile: boolean;
   readonly isDirectory: boolean;
   readonly uid: number;
   readonly mode: number;
-  /** Which one it is: another file has another identity, whatever its name. */
+  /** Identity of the file: another file has another one, whatever its name. */
   readonly identity: string;
 }
 

@@ -10,7 +10,7 @@ export const lockName = '.updater-lock.db';
 
 /** Only one updater may write to a policy directory. Dispose it to give the directory back. */
 export interface DirectoryLock extends AsyncDisposable {
-  /** Whether the directory still holds the file that is locked: one that was put in its place does not. */
+  /** True if the directory still holds the file that is locked: false for one that was put in its place. */
   isInPlace(): Promise<boolean>;
 }
 
@@ -27,7 +27,7 @@ export async function lockDirectory(directory: string, files: FileSystem): Promi
       const before = await identityOf(path, files);
       const held = await holdFile(path);
       if (held === undefined) throw locked(directory);
-      // Another file may have come into its place between the two.
+      // Another file may have been put into its place between the two calls.
       if (before !== undefined && before === (await identityOf(path, files))) {
         return lockOf(held, async () => before === (await identityOf(path, files)));
       }
@@ -46,7 +46,7 @@ function locked(directory: string): UpdaterError {
   return new UpdaterError('locked', `policy directory \`${directory}\` is in use by another updater: ${help}`);
 }
 
-/** Makes the file where there is none. One that cannot be written is locked for nobody, so it is refused. */
+/** Creates the file if absent. An unwritable file cannot be locked, so it is refused. */
 async function makeFile(path: string, directory: string, files: FileSystem): Promise<void> {
   const facts = await files.facts(path);
   if (facts === undefined) {

@@ -19,7 +19,7 @@ export function bundleName(domain: DomainName): string {
 
 const [groupWritable, worldWritable, setGroup] = [0o020, 0o002, 0o2000];
 
-/** Who else than the owner may write; undefined for nobody. */
+/** Users other than the owner that may write; undefined for none. */
 function otherWriters({ mode }: FileFacts): string | undefined {
   if ((mode & worldWritable) !== 0) return 'everyone';
   return (mode & groupWritable) !== 0 ? 'its group' : undefined;
@@ -66,7 +66,7 @@ export class PolicyDirectory {
     }
   }
 
-  /** Whether there is something of that name. */
+  /** True if there is an entry of that name. */
   async has(name: string): Promise<boolean> {
     return (await this.#guard('look at', () => this.#files.facts(join(this.path, name)))) !== undefined;
   }
