@@ -10,7 +10,7 @@ export interface CertificateRow {
   readonly kind: CertificateKind;
   /** The common name: `domain.service` or `domain:role.name`. */
   readonly subject: string;
-  /** Whose it is: the subject, and for a role certificate the principal that holds the role. */
+  /** Holder: the subject, and for a role certificate the principal that holds the role. */
   readonly holder: PrincipalName;
   /** For an instance's certificate. */
   readonly provider?: PrincipalName | undefined;
@@ -39,7 +39,7 @@ export interface CertificateRecord extends CertificateRow {
 export interface RevocationRow extends RevokedCertificate {
   readonly sequence: number;
   readonly issuer: string;
-  /** SHA-256 of the certificate in DER, base64url; absent for one that nobody was given. */
+  /** SHA-256 of the certificate in DER, base64url; absent for one that was never handed out. */
   readonly fingerprint?: string | undefined;
   /** Seconds since the epoch; afterwards the row is of no interest. */
   readonly notAfter: number;
@@ -49,13 +49,13 @@ export interface Revocation {
   readonly reason: RevocationReason;
   /** Seconds since the epoch. */
   readonly at: number;
-  /** Who took it back: a principal, or a rule of the server. */
+  /** Revoker: a principal, or a rule of the server. */
   readonly by: string;
 }
 
 /**
- * What must hold in the transaction that records a certificate as issued. It is asked there, not before: a right that was removed by
- * then, by whichever server, gives nothing.
+ * Conditions that must hold in the transaction that records a certificate as issued. They are checked there, not
+ * before: a right that was removed by then, by whichever server, gives nothing.
  */
 export interface RecordingConditions {
   /** The serial number of the certificate that asked; one that is revoked by then gives nothing. */
@@ -64,7 +64,10 @@ export interface RecordingConditions {
   readonly decide: (source: SnapshotSource) => Promise<unknown>;
 }
 
-/** A certificate that was signed for a principal, on the word of somebody else or of a token: what the store keeps of it. */
+/**
+ * Certificate that was signed for a principal, on the word of another principal or of a token: the part that the store
+ * keeps.
+ */
 export interface RecordedCertificate {
   readonly serial: string;
   /** SHA-256 of the certificate in DER, base64url. */
@@ -74,13 +77,13 @@ export interface RecordedCertificate {
   readonly presented?: string | undefined;
   /** The token that asked, by its digest: it counts once. `expires` in seconds since the epoch. */
   readonly token?: { readonly digest: string; readonly expires: number } | undefined;
-  /** What the audit record says beside the serial number. */
+  /** Details of the audit record beside the serial number. */
   readonly details: Readonly<Record<string, unknown>>;
 }
 
 /**
- * What the issuing of certificates keeps. A certificate is signed only after its intent is on disk, so there is none without a row.
- * Every method throws `StoreUnavailableError` when the store cannot be written or read.
+ * Store for the issuing of certificates. A certificate is signed only after its intent is on disk, so there is none
+ * without a row. Every method throws `StoreUnavailableError` when the store cannot be written or read.
  */
 export interface CertificateStore {
   /** Records that a certificate with this serial number is about to be signed. Throws `ConflictError` when the serial exists. */
@@ -95,7 +98,10 @@ export interface CertificateStore {
   revocationsAfter(sequence: number, now: number): Promise<readonly RevocationRow[]>;
   /** The place and the time (seconds) of the last revocation; 0 when there was none. */
   lastRevocation(): Promise<{ readonly sequence: number; readonly at: number }>;
-  /** Intents older than `before` (seconds) that were never confirmed: certificates that may exist and that nobody was given. */
+  /**
+   * Intents older than `before` (seconds) that were never confirmed: certificates that may exist and were never handed
+   * out.
+   */
   orphans(before: number): Promise<readonly CertificateRow[]>;
   /**
    * For each issuer, how many X.509 certificates of it are in force at `now` (seconds), and when the last one ends. Those of `besides` are not
@@ -104,7 +110,7 @@ export interface CertificateStore {
   outstanding(now: number, besides: PrincipalName): Promise<readonly OutstandingCertificates[]>;
   /** Forgets at most `limit` certificates that ended before (seconds), and an instance with the last of its own; answers how many. */
   prune(endedBefore: number, limit: number): Promise<number>;
-  /** Those revoked of an issuer that ended at `from` (seconds) or later, and before `before`. */
+  /** Revoked certificates of an issuer that expired at `from` (seconds) or later, and before `before`. */
   endedRevocations(issuer: string, from: number, before: number): Promise<readonly RevokedCertificate[]>;
   /** The last list of an issuer that was published, by whichever server; without its bytes when its number is `known`. */
   lastCrl(issuer: string, known?: number): Promise<LastCrl | undefined>;
@@ -112,7 +118,7 @@ export interface CertificateStore {
   publishCrl(issuer: string, crl: PublishedCrl, after: number | undefined): Promise<boolean>;
 }
 
-/** What an issuer has signed that has not ended, and was not revoked. */
+/** Certificates of an issuer that have not expired and were not revoked. */
 export interface OutstandingCertificates {
   readonly issuer: string;
   readonly count: number;
@@ -145,7 +151,7 @@ export const revocationReasons = [
 
 export type RevocationReason = (typeof revocationReasons)[number];
 
-/** One certificate that was revoked. */
+/** Revocation of one certificate. */
 export interface RevokedCertificate {
   /** Hexadecimal. */
   readonly serial: string;
@@ -154,5 +160,5 @@ export interface RevokedCertificate {
   readonly reason: RevocationReason;
 }
 
-/** What a certificate is for: an instance of a service, a service itself, a role of a principal, or a person. */
+/** Purpose of a certificate: an instance of a service, a service itself, a role of a principal, or a person. */
 export type CertificateKind = 'instance' | 'service' | 'role' | 'user';

@@ -15,7 +15,7 @@ import type {
   StoredPolicy,
 } from './records.ts';
 
-/** What goes, what comes and what differs in one list of named things. */
+/** Difference of one list of named things: removed, added and changed items. */
 export interface ListDiff<Item, Stored extends Item = Item> {
   readonly removed: readonly Stored[];
   readonly added: readonly Item[];
@@ -30,12 +30,12 @@ export interface MemberListChange<List extends RoleFields | GroupFields = RoleFi
 }
 
 /**
- * One change of one domain: only what goes, comes or differs, however large the domain. It is judged, previewed, written, audited, told to
- * those who follow and described by this value alone.
+ * Change of one domain: only the differences, however large the domain. It is judged, previewed, written, audited,
+ * published and described by this value alone.
  */
 export interface DomainChange {
   readonly name: DomainName;
-  /** As it is stored; undefined: the domain is new. */
+  /** Attributes as stored; undefined: the domain is new. */
   readonly before: DomainAttributes | undefined;
   readonly after: DomainFields;
   /** With all of its members where one goes, so that the audit log says who lost it. */
@@ -60,7 +60,7 @@ export function unchanged(stored: DomainAttributes): DomainChange {
   };
 }
 
-/** What a list has after a change and did not have so before. */
+/** Items of a list that a change adds or replaces. */
 export function written<Item>({ added, changed }: ListDiff<Item>): readonly Item[] {
   return changed.length === 0 ? added : [...added, ...changed.map(({ after }) => after)];
 }
@@ -73,19 +73,19 @@ export function isEmpty({ roles, groups, policies, services, ...change }: Domain
   return roles.length + groups.length === 0 && isEmptyDiff(policies) && isEmptyDiff(services) && !changesFields(change);
 }
 
-/** What a domain says of itself, beside its name. */
+/** Domain attributes without the name. */
 export function ownOf({ limits, quotas, accounts, ...domain }: DomainFields) {
   const parts = { limits, quotas, accounts };
   parts satisfies Record<Exclude<DomainPart, 'roles' | 'groups' | 'policies' | 'services'>, unknown>;
   return { ...fieldsOf(recordFields.domain, domain), ...parts };
 }
 
-/** Whether the domain is new or says something else of itself. */
+/** True if the domain is new or its attributes change. */
 export function changesFields({ before, after }: Pick<DomainChange, 'before' | 'after'>): boolean {
   return before !== after && (before === undefined || !isEqual(ownOf(before), ownOf(after)));
 }
 
-/** Whether a role or group comes, goes, or differs in more than its members. */
+/** True if a role or group is added, removed, or differs in more than its members. */
 export function changesList({ before, after }: MemberListChange): boolean {
   if (before === after) return false;
   return (
@@ -112,7 +112,7 @@ export function withList(change: DomainChange, kind: ListKind, list: MemberListC
 
 /** The change with more roles or groups in it. */
 export function withLists(change: DomainChange, kind: ListKind, lists: readonly MemberListChange[]): DomainChange {
-  // Of its kind: names of roles and groups are told apart by type alone.
+  // Compared within a kind: names of roles and groups are told apart by type alone.
   return kind === 'role'
     ? { ...change, roles: [...change.roles, ...(lists as readonly MemberListChange<RoleFields>[])] }
     : { ...change, groups: [...change.groups, ...(lists as readonly MemberListChange<GroupFields>[])] };

@@ -1,4 +1,4 @@
-/** Whether two plain values say the same: primitives, arrays and objects of such. Pure. */
+/** True if two plain values are equal: primitives, arrays and objects of such. Pure. */
 export function isEqual(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (!isObject(one) || !isObject(other) || Array.isArray(one) !== Array.isArray(other)) return false;

@@ -10,9 +10,9 @@ type Cell = string | number;
 export interface Field<Column extends string, Wire, Value extends Content, C extends Cell> {
   readonly column: Column;
   readonly schema: z.ZodType<Wire>;
-  /** What is not the default, for tests. */
+  /** Value other than the default, for tests. */
   readonly sample: Wire;
-  /** What records hold where nothing is said; documents leave it out. Without a default, records leave the field out as well. */
+  /** Default in records for an omitted value; documents omit it. Without a default, records omit the field as well. */
   readonly default?: Value;
   /** Throws `InvalidNameError` or `InvalidRequestError`. */
   parse(wire: Wire): Value;
@@ -28,15 +28,15 @@ type WithDefault<F extends Fields> = {
   [K in keyof F]: F[K] extends { readonly default: Content } ? K : never;
 }[keyof F];
 
-/** As records hold them. */
+/** Field values in the form of records. */
 export type Values<F extends Fields> = { readonly [K in WithDefault<F>]: ReturnType<F[K]['parse']> } & {
   readonly [K in Exclude<keyof F, WithDefault<F>>]?: ReturnType<F[K]['parse']>;
 };
 
-/** As documents and bodies say them. */
+/** Field values in the form of documents and bodies. */
 export type Wires<F extends Fields> = { [K in keyof F]?: z.output<F[K]['schema']> | undefined };
 
-/** As tables hold them. */
+/** Field values in the form of tables. */
 export type Columns<F extends Fields> = {
   [K in keyof F as F[K]['column']]: ReturnType<F[K]['toCell']> | (K extends WithDefault<F> ? never : null);
 };
@@ -84,7 +84,10 @@ export function defaultsOf<F extends Fields>(fields: F): Values<F> {
   return collect(fields, fields, (_, field) => field.default) as Values<F>;
 }
 
-/** What a document or body says, and the defaults of the rest. `read` is given each field to parse, and answers undefined to leave it out. */
+/**
+ * Parses the fields of a document or body, and adds the defaults of the rest. `read` is given each field to parse, and
+ * answers undefined to leave it out.
+ */
 export function parseFields<F extends Fields>(
   fields: F,
   wires: Wires<F>,
@@ -100,14 +103,14 @@ export function fieldsOf<F extends Fields>(fields: F, record: Values<F>): Values
   return collect(fields, record, (value) => value) as Values<F>;
 }
 
-/** As the API shows them. */
+/** Field values in the form of the API. */
 export function viewOf<F extends Fields>(fields: F, record: Values<F>): Wires<F> {
   return collect(fields, record, (value: Content | undefined, field) =>
     value === undefined ? undefined : field.show(value),
   ) as Wires<F>;
 }
 
-/** As documents say them: without defaults. */
+/** Field values in the form of documents: without defaults. */
 export function shapeOf<F extends Fields>(fields: F, record: Values<F>): Wires<F> {
   const said = collect(fields, record, (value, field) => (value === field.default ? undefined : value));
   return viewOf(fields, said as Values<F>);

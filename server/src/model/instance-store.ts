@@ -1,7 +1,7 @@
 import type { DomainName, PathElement, PrincipalName, ServiceName } from '@signet/policy-engine/names';
 import type { RecordingConditions } from './certificate-store.ts';
 
-/** What names an instance: its id is unique for its provider and service. */
+/** Key of an instance: its id is unique for its provider and service. */
 export interface InstanceKey {
   readonly provider: PrincipalName;
   readonly domain: DomainName;
@@ -14,12 +14,12 @@ export interface InstanceRecord extends InstanceKey {
   readonly currentSerial: string;
   /** The one before, for an instance that never got the answer which carried the current one. */
   readonly previousSerial?: string | undefined;
-  /** Whether the previous one was accepted once; it is not accepted again. */
+  /** True if the previous one was accepted once; it is not accepted again. */
   readonly previousUsed: boolean;
   readonly revoked: boolean;
-  /** Whether its certificates are for clients only, also after a refresh. */
+  /** True if its certificates are for clients only, also after a refresh. */
   readonly clientOnly: boolean;
-  /** Whether its provider, when it was last asked, allowed it SSH host certificates. */
+  /** True if its provider, when it was last asked, allowed it SSH host certificates. */
   readonly sshAllowed: boolean;
   readonly hostname?: string | undefined;
   /** Seconds since the epoch. */
@@ -38,7 +38,7 @@ export interface GivenCertificate {
 
 export interface InstanceDetails {
   readonly clientOnly: boolean;
-  /** Absent: no. */
+  /** SSH host certificates allowed; absent: no. */
   readonly sshAllowed?: boolean | undefined;
   readonly hostname?: string | undefined;
   /** The digest of the join token that attested it, spent in the same transaction: one that was spent or ended since registers nothing. */
@@ -56,14 +56,14 @@ export interface PresentedSerial {
 
 /** The certificate of a refresh, and what the provider said beside it. */
 export interface RefreshedCertificate extends GivenCertificate {
-  /** Absent: no. */
+  /** SSH host certificates allowed; absent: no. */
   readonly sshAllowed?: boolean | undefined;
 }
 
 /** Where a presented serial number is in an instance's lineage. */
 export type Lineage = 'current' | 'previous' | 'foreign' | 'missing' | 'revoked';
 
-/** What the holder of one of an instance's certificates may do in its name. */
+/** Rights of a certificate's holder to act as the instance. */
 export interface InstanceStatus {
   readonly lineage: Lineage;
   readonly clientOnly: boolean;
@@ -80,10 +80,10 @@ export interface JoinToken extends InstanceKey {
   readonly createdBy: PrincipalName;
 }
 
-/** How often an attestation token was used: never, by this very instance, or by another one. */
+/** Earlier use of an attestation token: none, by this very instance, or by another one. */
 export type TokenUse = 'first' | 'again' | 'foreign';
 
-/** Which instances are listed. */
+/** Filter of a list of instances. */
 export interface InstanceQuery {
   readonly domain: DomainName;
   /** Only those of this one. */
@@ -94,12 +94,18 @@ export interface InstanceQuery {
   readonly limit: number;
 }
 
-/** What the life of instances keeps. Each method is one transaction; all throw `StoreUnavailableError`. Times in seconds. */
+/**
+ * Store of instances over their life. Each method is one transaction; all throw `StoreUnavailableError`. Times in
+ * seconds.
+ */
 export interface InstanceStore {
   find(key: InstanceKey): Promise<InstanceRecord | undefined>;
   /** In the order of service, provider and id. */
   list(query: InstanceQuery): Promise<readonly InstanceRecord[]>;
-  /** What the holder of the certificate with this serial number may do; undefined when it is not a certificate of the instance. */
+  /**
+   * Rights of the holder of the certificate with this serial number; undefined when it is not a certificate of the
+   * instance.
+   */
   statusOf(key: InstanceKey, presented: string): Promise<InstanceStatus | undefined>;
   /**
    * Confirms the certificate and starts a new lineage with it; an older record of the same instance is replaced. Throws as
@@ -129,7 +135,7 @@ export interface InstanceStore {
   allowSsh(key: InstanceKey, presented: string, allowed: boolean): Promise<Lineage>;
   /** Keeps a join token by the digest of its text. Throws what the conditions throw. */
   addJoinToken(digest: string, token: JoinToken, conditions?: RecordingConditions): Promise<void>;
-  /** Whether the token would register this instance at that time. */
+  /** True if the token would register this instance at that time. */
   isJoinTokenOpen(digest: string, key: InstanceKey, at: number): Promise<boolean>;
   /** Forgets at most `limit` join tokens, spent or not, that ended before; answers how many. */
   pruneJoinTokens(endedBefore: number, limit: number): Promise<number>;

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Jwk } from '@signet/policy-engine/wire';
 import type { SigningKeyRecord } from './records.ts';
 
-/** Of a key on a curve (RFC 7638 §3.2): the required members in lexicographic order, no white space. */
+/** Thumbprint of a key on a curve (RFC 7638 §3.2): the required members in lexicographic order, no white space. */
 export function jwkThumbprint({ kty, crv, x, y }: Pick<Jwk, 'kty' | 'crv' | 'x' | 'y'>): string {
   return hash('sha256', JSON.stringify({ crv, kty, x, y }), 'base64url');
 }

@@ -3,13 +3,16 @@ import { descriptionSchema, domain, flag, httpsUrl, plain, secondsSchema, servic
 
 export const awsAccountSchema = z.string().regex(/^\d{12}$/, 'must be 12 digits');
 
-/** What a domain and its parts say of themselves. A new field takes a line here, a migration with its column, and a line in the guides. */
+/**
+ * Fields of a domain and its parts. A new field takes a line here, a migration with its column, and a line in the
+ * guides.
+ */
 export const recordFields = {
   domain: {
     description: plain('description', descriptionSchema, 'Films'),
     /** Disabled: its services cannot authenticate, its policies decide nothing. */
     enabled: flag('enabled', true),
-    /** Whether every change of the domain has to say why. */
+    /** True if every change of the domain requires a reason. */
     requireReason: flag('require_reason', false),
     /** Services whose hosts keep the bundle of this domain, where their updaters ask for that (decision 058). No permission. */
     bundleReaders: services('bundle_readers', 100, ['films.api', 'media.updater']),
@@ -33,13 +36,13 @@ export const recordFields = {
   member: {
     expires: time('expires', '2030-01-01T00:00:00.000Z'),
     disabled: flag('disabled', false),
-    /** When somebody should look again whether this member still belongs here. */
+    /** Date of the next review of this membership. */
     review: time('review', '2029-01-01T00:00:00.000Z'),
   },
-  /** Of every version of a policy. */
+  /** Fields of every version of a policy. */
   policy: {
     description: plain('description', descriptionSchema, 'Who watches what'),
-    /** Whether bundles carry actions and resources in the case given; decisions never look at case. */
+    /** True if bundles carry actions and resources in the case given; decisions always ignore case. */
     caseSensitive: flag('case_sensitive', false),
   },
   service: {

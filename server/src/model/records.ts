@@ -3,7 +3,10 @@ import type { Effect, Jwk, KeyPurpose, WireConditions } from '@signet/policy-eng
 import type { Values } from './fields.ts';
 import type { recordFields } from './record-fields.ts';
 
-/* What the store holds, as plain data. Times are milliseconds since the epoch, absent members are absent, lists are sorted by name. */
+/*
+ * Records of the store, as plain data. Times are milliseconds since the epoch, absent members are absent, lists are
+ * sorted by name.
+ */
 
 export interface MemberRecord extends Values<typeof recordFields.member> {
   readonly name: string;
@@ -43,13 +46,13 @@ export function fullNameOf({ domain, kind, name }: ListKey): string {
   return `${domain}:${kind}.${name}`;
 }
 
-/** That somebody is in a role or group. */
+/** Membership of a principal in a role or group. */
 export interface MemberEntry {
   readonly list: ListKey;
   readonly member: MemberRecord;
 }
 
-/** One rule with full names: role `domain:role.name`, resource `domain:entity`. */
+/** Assertion with full names: role `domain:role.name`, resource `domain:entity`. */
 export interface AssertionRecord {
   readonly effect: Effect;
   readonly role: string;
@@ -81,7 +84,7 @@ export interface ServiceKeyRecord {
   readonly id: KeyId;
   /** SPKI PEM. */
   readonly pem: string;
-  /** That somebody registered it who was no administrator of the domain. */
+  /** Registered by a principal that was no administrator of the domain. */
   readonly delegated?: true;
 }
 
@@ -92,7 +95,7 @@ export interface ServiceRecord extends Values<typeof recordFields.service> {
   readonly publicKeys: readonly ServiceKeyRecord[];
 }
 
-/** What a domain may have only so many of. */
+/** Kinds of objects whose number in a domain is limited. */
 export const quotaKinds = ['roles', 'members', 'groups', 'policies', 'assertions', 'services', 'keys'] as const;
 export type QuotaKind = (typeof quotaKinds)[number];
 
@@ -105,7 +108,7 @@ type DomainQuotas = Readonly<Partial<Quotas>>;
 export type DomainLimits = Values<typeof recordFields.limits>;
 export type DomainAccounts = Values<typeof recordFields.accounts>;
 
-/** What a domain says of itself. */
+/** Domain attributes. */
 export interface DomainFields extends Values<typeof recordFields.domain> {
   readonly name: DomainName;
   readonly limits: DomainLimits;
@@ -113,7 +116,7 @@ export interface DomainFields extends Values<typeof recordFields.domain> {
   readonly accounts: DomainAccounts;
 }
 
-/** Everything that somebody can say about a domain, with everybody in it. */
+/** Complete content of a domain, with all its members. */
 export interface DomainContent extends DomainFields {
   readonly roles: readonly RoleRecord[];
   readonly groups: readonly GroupRecord[];
@@ -121,12 +124,12 @@ export interface DomainContent extends DomainFields {
   readonly services: readonly ServiceRecord[];
 }
 
-/** What a domain consists of beside its name and fields. */
+/** Part of a domain beside its name and fields. */
 export type DomainPart = Exclude<keyof DomainContent, 'name' | keyof typeof recordFields.domain>;
 
 /** A domain as it is stored. */
 export interface DomainRecord extends DomainContent, DomainAttributes {
-  /** As `credentialsFrom` for services, of those whose name was used before. */
+  /** Earliest valid time of credentials as in `credentialsFrom`, for services whose name was used before. */
   readonly servicesFrom?: ReadonlyMap<ServiceName, number>;
   readonly policies: readonly StoredPolicy[];
 }
@@ -150,7 +153,7 @@ export interface AssertionCount {
   readonly assertions: number;
 }
 
-/** Who changes the store and why: what the audit log keeps beside the change itself. */
+/** Context of a change: the acting principal and the reason, which the audit log keeps beside the change itself. */
 export interface ChangeContext {
   readonly actor: string;
   readonly reason?: string;

@@ -1,6 +1,6 @@
 import type { DomainName } from '@signet/policy-engine/names';
 
-/** A member that somebody should look at again. */
+/** Membership that is due for review. */
 export interface DueReview {
   readonly domain: DomainName;
   readonly kind: 'role' | 'group';
@@ -22,8 +22,8 @@ export interface DueReviewQuery {
   /** Only those that follow this one. */
   readonly after?: ReviewPlace;
   readonly limit: number;
-  /** Whether the one who asks may know of it. */
+  /** True if the caller may know of it. */
   readonly isVisible: (review: DueReview) => boolean;
-  /** Told how many rows were read. */
+  /** Called with the number of rows that were read. */
   readonly looked?: ((rows: number) => void) | undefined;
 }

@@ -24,9 +24,9 @@ export function isSameState(a: StoreState, b: StoreState): boolean {
 }
 
 /**
- * Why nobody can be told what changed after a state that they know. `restart`: a later epoch was begun, so that everybody begins again.
- * `divergence`: the store never was in that state, or is not past it any more: it has another history, as after a failover that lost changes.
- * `distance`: too much has changed since, or it is not known any more what.
+ * Reasons why the changes after a known state cannot be told. `restart`: a later epoch was begun, so that all readers
+ * start over. `divergence`: the store never was in that state, or is not past it any more: it has another history, as
+ * after a failover that lost changes. `distance`: too much has changed since, or the record of it is gone.
  */
 export type GapKind = 'restart' | 'divergence' | 'distance';
 
@@ -40,12 +40,12 @@ export function isGap(answer: StoreChanges | StoreGap): answer is StoreGap {
   return 'gap' in answer;
 }
 
-/** Whether somebody has the domain as it was in the state that they name. */
+/** Predicate: the reader has the domain as it was in the state that it names. */
 export type Knows = (name: DomainName) => boolean;
 
 /**
- * Members of the roles, or of the groups, of a domain; the texts are JSON. A store may hold a million members, most of which nobody asks for in
- * a long time: until then they stay the few texts that the database made of them.
+ * Members of the roles, or of the groups, of a domain; the texts are JSON. A store may hold a million members, most of
+ * which are not needed for a long time: until then they stay the few strings that the database made of them.
  */
 export interface PackedMembers {
   readonly kind: ListKind;
@@ -65,7 +65,7 @@ export interface PackedDomain extends DomainModel, DomainGrants {
   readonly members: readonly PackedMembers[];
 }
 
-/** Everything that there is. */
+/** Complete contents of a store. */
 export interface StoreContents {
   readonly state: StoreState;
   /** All domains, disabled ones included, sorted by name. In parts, and packed: a store may hold millions of members. */
@@ -73,7 +73,7 @@ export interface StoreContents {
   readonly signingKeys: readonly SigningKeyRecord[];
 }
 
-/** What changed after a given state, or everything that there is. */
+/** Changes after a given state, or the complete contents. */
 export interface StoreChanges {
   readonly state: StoreState;
   /** The state after which this changed; absent when this is everything, and what was known before does not count. */
@@ -81,11 +81,11 @@ export interface StoreChanges {
   /** Every changed domain that exists, disabled ones included, but for those of `updates`. */
   readonly domains: readonly DomainRecord[];
   readonly deleted: readonly DomainName[];
-  /** What changed of domains that the asker knows; absent when there is nothing. */
+  /** Changes of domains that the reader knows; absent if there are none. */
   readonly updates?: readonly DomainUpdate[];
   /** All of them, changed or not. */
   readonly signingKeys: readonly SigningKeyRecord[];
-  /** As in `Snapshot`; absent: as of what was known before. */
+  /** Partial, as in `Snapshot`; absent: as known before. */
   readonly isPart?: true;
 }
 
@@ -94,15 +94,15 @@ export interface DomainModel extends DomainAttributes {
   readonly roles: readonly RoleFields[];
 }
 
-/** What a domain grants, and to which keys. */
+/** Access that a domain grants, and its services' keys. */
 export type DomainGrants = Pick<DomainRecord, 'policies' | 'services' | 'servicesFrom'>;
 
-/** What of a domain changed from the state that the asker named to the present one. */
+/** Changes of one domain from the reader's state to the present one. */
 export interface DomainUpdate {
   readonly name: DomainName;
-  /** Absent: as it was. */
+  /** Model; absent if unchanged. */
   readonly model?: DomainModel;
-  /** Absent: as they were; only with a model. */
+  /** Grants; absent if unchanged; only with a model. */
   readonly grants?: DomainGrants;
   /** Every name that joined or left a role or group since, or whose entry changed. Sorted. */
   readonly names: readonly string[];
@@ -110,11 +110,14 @@ export interface DomainUpdate {
   readonly entries: readonly MemberEntry[];
 }
 
-/** What the snapshot needs of a store. Every method throws `StoreUnavailableError` when the store cannot be read. */
+/** Source of a snapshot. Every method throws `StoreUnavailableError` when the store cannot be read. */
 export interface SnapshotSource {
   /** Cheap: asked at every refresh. */
   state(): Promise<StoreState>;
-  /** What changed after `known`, as of one instant, or why that cannot be told. Of the domains that the asker `knows`, some come as updates. */
+  /**
+   * Changes after `known`, as of one instant, or why they cannot be told. Of the domains that the reader `knows`, some
+   * come as updates.
+   */
   changesSince(known: StoreState, knows?: Knows): Promise<StoreChanges | StoreGap>;
   /** Runs `work` on everything, as of one instant. */
   everything<Result>(work: (contents: StoreContents) => Promise<Result>): Promise<Result>;

@@ -47,7 +47,7 @@ export interface MemberSearch {
   readonly prefixes: readonly string[];
 }
 
-/** A public key that somebody registered who was no administrator of the service's domain. */
+/** Public key that was registered by a principal other than an administrator of the service's domain. */
 export interface DelegatedKey {
   readonly domain: DomainName;
   readonly service: ServiceName;
@@ -79,7 +79,7 @@ export interface StoreReader {
   domain(name: DomainName): Promise<DomainRecord | undefined>;
   attributes(name: DomainName): Promise<DomainAttributes | undefined>;
   assertionCounts(name: DomainName): Promise<readonly AssertionCount[]>;
-  /** Whether the domain is as it was in that state; false also where that cannot be told. */
+  /** True if the domain is as it was in that state; false also where that is unknown. */
   isUnchanged(name: DomainName, since: StoreState): Promise<boolean>;
   /** The names of the roles or groups of a domain, sorted. */
   listNames<Kind extends ListKind>(domain: DomainName, kind: Kind): Promise<readonly ListOf<Kind>['name'][]>;
@@ -95,7 +95,7 @@ export interface StoreReader {
   services(domain: DomainName, name?: ServiceName): Promise<readonly ServiceRecord[]>;
   /** How many of these a domain has. */
   counts<Kind extends QuotaKind>(domain: DomainName, kinds: readonly Kind[]): Promise<Readonly<Record<Kind, number>>>;
-  /** Bytes of the assertions in force of a domain as JSON strings, and so many more for each of them. */
+  /** Size in bytes of the assertions in force of a domain as JSON strings, plus `aroundEach` for each of them. */
   policyBytes(domain: DomainName, aroundEach: number): Promise<number>;
   /** The services of those of the domains that exist. */
   serviceNames(names: readonly DomainName[]): Promise<ReadonlyMap<DomainName, ReadonlySet<string>>>;
@@ -110,17 +110,20 @@ export interface StoreReader {
   groupsWithMember(search: MemberSearch): Promise<readonly string[]>;
   /** Every role and group that has one of these members, sorted by domain and list; of deleted domains there are none. */
   memberships(names: readonly string[]): Promise<readonly Membership[]>;
-  /** What members in any domain name of this one: its services, also those that there are none of, and patterns of their names. Sorted. */
+  /**
+   * Names of this domain among the members of all domains: its services, also undefined ones, and patterns of their
+   * names. Sorted.
+   */
   membersOf(domain: DomainName): Promise<readonly string[]>;
   /** The other domain that has the form of this name in DNS. */
   formHolder(name: DomainName): Promise<FormHolder | undefined>;
-  /** Which of these names (a domain, or `domain.service`) were deleted, and not used again since. */
+  /** Names (a domain, or `domain.service`) of the given ones that were deleted and not used again since. */
   endedNames(names: readonly string[]): Promise<readonly EndedName[]>;
-  /** Whether the certificate of this serial number was revoked. */
+  /** True if the certificate of this serial number was revoked. */
   isRevoked(serial: string): Promise<boolean>;
 }
 
-/** One transaction. Nothing of it can be seen by others before it ends well. */
+/** Transaction. Its writes are invisible to others before it commits. */
 export interface StoreTransaction extends StoreReader {
   domainNames(): Promise<readonly DomainName[]>;
   /** Makes a change of what this transaction has read. One that leaves everything as it is does nothing. */
@@ -156,8 +159,8 @@ export interface StoreTransaction extends StoreReader {
   /** Writes an audit record that an operator says the clock is right. */
   acceptClock(): Promise<void>;
   /**
-   * Begins an epoch later than the present one and than `above`, and answers it. For a store that lacks changes which somebody was told of:
-   * open join tokens are spent, the numbers of revocation lists jump ahead, nobody follows into it.
+   * Begins an epoch later than the present one and than `above`, and returns it. For a store that lacks published
+   * changes: open join tokens are spent, the numbers of revocation lists jump ahead, and readers start over.
    */
   newEpoch(above?: number): Promise<number>;
   /** SSH certificates of a serial number or key id that were not revoked and have not expired at `now` (seconds). */
@@ -166,7 +169,10 @@ export interface StoreTransaction extends StoreReader {
 
 export interface AuditQuery {
   readonly subject?: string;
-  /** Only what was done to the domain of this name since it was made: an earlier one of the name may have been somebody else's. */
+  /**
+   * Filter: changes of the domain of this name since it was created; an earlier domain of the name may have had another
+   * owner.
+   */
   readonly domain?: DomainName;
   /** Only what changed this thing of that domain. */
   readonly object?: ObjectKey;
@@ -174,13 +180,13 @@ export interface AuditQuery {
   readonly before?: number;
   /** Only records with a greater id, and the oldest first. */
   readonly after?: number;
-  /** Of a page: only what this principal did, from this time on, before that time (ms). */
+  /** Filters of a page: changes by this principal, from this time on, before that time (ms). */
   readonly actor?: string;
   readonly since?: number;
   readonly until?: number;
   /** Newest first, at most this many. */
   readonly limit: number;
-  /** Told how many rows were read for a page, whether or not all fit on it. */
+  /** Called with the number of rows that were read for a page, whether or not all fit on it. */
   readonly looked?: (rows: number) => void;
 }
 
@@ -216,9 +222,9 @@ export interface Store extends SnapshotSource {
   verifyAudit(known?: string): Promise<AuditVerdict>;
   /** How many members all roles and groups have together. */
   memberCount(): Promise<number>;
-  /** What signs the cursors of lists: the same for every server on this store. */
+  /** Secret that signs the cursors of lists: the same for every server on this store. */
   pagingSecret(): Promise<Uint8Array>;
-  /** Whether changes can be written, as far as the last attempt tells. */
+  /** Condition for writes, by the last attempt. */
   condition(): StoreCondition;
   /** Tries it: brings a store that was opened for reading, for want of space or rights, back to changes when it can be written. Never throws. */
   tryWriting(): Promise<StoreCondition>;
@@ -226,7 +232,10 @@ export interface Store extends SnapshotSource {
   newestRecord(): Promise<NewestRecord | undefined>;
   /** When this process last wrote to the store. */
   lastWritten(): Moment | undefined;
-  /** How far the clock of this process was ahead of that of the database at the last look, in milliseconds; undefined: it has none of its own. */
+  /**
+   * Lead of this process's clock over that of the database at the last comparison, in milliseconds; undefined: it has
+   * none of its own.
+   */
   aheadOfDatabase(): number | undefined;
   /** Has `listener` told of the certificates that this process has revoked, once that is recorded. */
   onRevoked(listener: (reason: RevocationReason, count: number) => void): void;
@@ -244,7 +253,7 @@ export interface PoolUse {
   readonly waiting: number;
 }
 
-/** What a look at the whole chain found. */
+/** Result of verifying the whole chain. */
 export interface AuditVerdict {
   readonly records: number;
   /** The hash of the newest record: kept elsewhere, it proves later that nothing before it was changed. */
@@ -253,12 +262,12 @@ export interface AuditVerdict {
   readonly fault?: string;
 }
 
-/** What a domain consists of, as far as changes are found by it. */
+/** Kinds of a domain's objects, by which changes are found. */
 export const objectKinds = ['role', 'group', 'policy', 'service'] as const;
 
 export type ObjectKind = (typeof objectKinds)[number];
 
-/** One of the things of a domain. */
+/** Key of an object of a domain. */
 export interface ObjectKey {
   readonly kind: ObjectKind;
   readonly name: string;
@@ -277,14 +286,14 @@ export interface FormHolder {
   readonly deleted: boolean;
 }
 
-/** Whether changes can be written, as far as the last attempt tells. */
+/** Condition of a store for writes, by the last attempt. */
 export type StoreCondition = 'writable' | 'read-only';
 
 /** When the newest change of a store was written, by the clock of its writer. */
 export interface NewestRecord {
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Whether this process has written it, or one before it in its place, that has ended. */
+  /** True if this process, or a former one in its place, has written it. */
   readonly own: boolean;
 }
 
@@ -292,7 +301,7 @@ export interface NewestRecord {
 export interface Moment {
   /** Milliseconds since the epoch. */
   readonly wall: number;
-  /** Milliseconds of a clock that nobody sets. */
+  /** Milliseconds of a monotonic clock. */
   readonly monotonic: number;
 }
 
