@@ -22,14 +22,14 @@ import { transportRules } from './transport-rules.ts';
 
 interface AppDeps extends AuthenticationDeps {
   readonly logger: Logger;
-  /** Whether requests answered below 500 are logged. */
+  /** True to log requests answered below 500 as well. */
   readonly logRequests: boolean;
   readonly limits: OutstandingLimits & {
     readonly urlBytes: number;
     readonly bodyBytes: number;
     readonly largeBodyBytes: number;
   };
-  /** Whether requests to a path may carry certificate requests or documents (docs/reference/http.md#limits). */
+  /** True if requests to a path may carry certificate requests or documents (docs/reference/http.md#limits). */
   readonly takesLargeBody: (path: string) => boolean;
   /** The path whose errors carry the members of RFC 6749 as well. */
   readonly tokenPath: string;
@@ -37,27 +37,30 @@ interface AppDeps extends AuthenticationDeps {
   readonly busyRoutes: (router: Router<RequestState>) => void;
   /** Puts the other operations on the router. */
   readonly routes: (router: Router<RequestState>) => void;
-  /** Told of every credential that is refused. */
+  /** Called for every credential that is refused. */
   readonly onRefused: (reason: string) => void;
-  /** Told of every answer; absent: nobody counts. */
+  /** Observer of every answer; absent if nothing is measured. */
   readonly observer?: Pick<Observer, 'answered' | 'tokenRefused'> | undefined;
-  /** Absent: nobody collects spans. */
+  /** Tracing; absent if no spans are collected. */
   readonly tracing?: Tracing | undefined;
-  /** Whether a connection was answered and closed before its request was read. */
+  /** True if a connection was answered and closed before its request was read. */
   readonly isAnswered: (socket: Socket) => boolean;
-  /** Whether a request of this path to this host is meant for this server. */
+  /** True if a request of this path to this host is meant for this server. */
   readonly isOwnHost: (host: string, path: string) => boolean;
   /** Where the client of a connection is. */
   readonly addressOf: (socket: Socket) => string;
-  /** Absent: no budgets are kept. */
+  /** Budget rules; absent: no budgets are kept. */
   readonly budget: BudgetRules | undefined;
-  /** What is waited for before a request is decided; mostly nothing. Never rejects. Absent: nothing, ever. */
+  /** Promise to await before a request is decided; mostly undefined. Never rejects. Absent: never any. */
   readonly catchUp?: (() => Promise<void> | undefined) | undefined;
   /** The first part of every request id: unique to this process. */
   readonly idPrefix: string;
 }
 
-/** What a request passes, in its order (reference/http.md#order-of-checks), inside of the boundary with request id, error answer and access log. */
+/**
+ * Middleware chain of a request in order (reference/http.md#order-of-checks), inside of the boundary with request id,
+ * error answer and access log.
+ */
 export function createApp(deps: AppDeps): Koa<RequestState> {
   const app = new KoaApp();
   if (deps.tracing !== undefined) app.use(traced(deps.tracing));
@@ -130,7 +133,7 @@ function requestBoundary(deps: AppDeps): Middleware {
   };
 }
 
-/** What every answer carries beside its own fields. Names in lower case: Node folds others twice for each answer. */
+/** Headers common to all answers. Names in lower case: Node folds others twice for each answer. */
 function completeHead({ tokenPath }: AppDeps, { res, request, state }: AppContext): void {
   // RFC 6797 §7.2: never over plain HTTP.
   if (request.secure) res.setHeader(...strictTransport);
@@ -149,7 +152,7 @@ function begin(deps: AppDeps, { res, req, state }: AppContext, requestId: string
   state.work = 0;
 }
 
-/** What a request passes before its budget is asked. No middlewares of their own: each would cost every request a promise or two. */
+/** Checks before the budget. One function instead of middlewares, which would cost every request a promise or two. */
 function guards(deps: AppDeps): (ctx: AppContext) => void {
   const { urlBytes } = deps.limits;
   const checkTransport = transportRules({ ...deps, urlBytes, bodyLimit: bodyLimitOf(deps) });
@@ -195,7 +198,7 @@ function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {
   for (const [name, value] of Object.entries(answer.headers)) ctx.set(name, value);
   const challenge = answer.status === 401 ? challengeOf(deps, ctx) : undefined;
   if (challenge !== undefined) ctx.set('WWW-Authenticate', challenge);
-  // What is left of a small body is read and dropped; nothing more is taken from a connection with a body without a known end.
+  // The rest of a small body is read and dropped; a connection with a body without a known end is closed.
   if (ctx.req.headers['transfer-encoding'] !== undefined && !ctx.req.complete) ctx.set('Connection', 'close');
   ctx.status = answer.status;
   // Set before the body: Koa then leaves the type alone.
@@ -226,7 +229,7 @@ function refusedCredential(deps: AppDeps, ctx: AppContext, error: unknown): stri
   return String(ctx['_matchedRoute']).endsWith('/login') ? 'login refused' : 'instance not attested';
 }
 
-/** How long the body of a request to a path may be. */
+/** Maximum length of a request's body, by path. */
 function bodyLimitOf({ limits, takesLargeBody }: AppDeps): (path: string) => number {
   return (path) => (takesLargeBody(path) ? limits.largeBodyBytes : limits.bodyBytes);
 }
@@ -234,7 +237,10 @@ function bodyLimitOf({ limits, takesLargeBody }: AppDeps): (path: string) => num
 /** RFC 9110 §9.3 and RFC 5789; Node's parser knows more. */
 const standardMethods: ReadonlySet<string> = new Set('GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH'.split(' '));
 
-/** After the router: a method that nobody knows is 501 (RFC 9110 §15.6.2), a known path with another method is 405, everything else 404 (docs/reference/http.md#errors). */
+/**
+ * Fallback after the router: an unknown method is 501 (RFC 9110 §15.6.2), a known path with another method is 405,
+ * everything else 404 (docs/reference/http.md#errors).
+ */
 const unmatched: Middleware = (ctx) => {
   if (ctx['_matchedRoute'] !== undefined) return;
   if (!standardMethods.has(ctx.method)) throw new TransportError(501, 'the method is not known');

@@ -27,12 +27,15 @@ export interface AuthenticationDeps {
   readonly profile: ProfileRules;
   readonly snapshot: () => Snapshot;
   readonly clock: Clock;
-  /** Whether a path answers callers without a certificate (docs/reference/authentication.md#client-certificates). */
+  /** True if a path answers callers without a certificate (docs/reference/authentication.md#client-certificates). */
   readonly isOpen: (path: string) => boolean;
-  /** Whether a path is asked by probes. It is open, and answers more to some: to a caller with a certificate that will not do it answers as to anyone. */
+  /**
+   * True if a path serves probes. It is open, and answers more to some: a caller with an invalid certificate is
+   * answered like one without.
+   */
   readonly isProbe: (path: string) => boolean;
   /**
-   * Whether a request may come without a certificate; one that is presented must be valid all the same
+   * True if a request may come without a certificate; one that is presented must be valid all the same
    * (docs/reference/authentication.md#client-certificates).
    */
   readonly isOptional: (method: string, path: string) => boolean;
@@ -40,9 +43,9 @@ export interface AuthenticationDeps {
   /** Principal tokens that the server itself signs; absent: it signs none. */
   readonly serverTokens?: ServerTokens | undefined;
   readonly trust: ClientTrust;
-  /** Told what authenticated callers say of the time; absent where none authenticates. */
+  /** Recorder of the time at authenticated callers; absent if none authenticate. */
   readonly callerClocks?: Pick<CallerClocks, 'note'> | undefined;
-  /** What a principal token does on a request (docs/reference/authentication.md#principal-tokens). */
+  /** Use of a principal token on a request (docs/reference/authentication.md#principal-tokens). */
   readonly principalTokenUse: (method: string, path: string) => PrincipalTokenUse;
 }
 
@@ -106,7 +109,7 @@ function authenticate(deps: AuthenticationDeps, ctx: AppContext, certificateOf: 
   return { kind: 'identity', name: principal };
 }
 
-/** Whether a token names the caller although the certificate does not. Throws `UnauthenticatedError`. */
+/** Requires that a token may name the caller although the certificate does not. Throws `UnauthenticatedError`. */
 function requireUse(use: PrincipalTokenUse, claimed: PrincipalName, issuedAt: number, now: number): void {
   if (use === 'confirms') {
     // INVARIANT: neither of the two is taken for the caller then.

@@ -37,7 +37,7 @@ function readShort({ req, request }: AppContext): Promise<void> {
   });
 }
 
-/** What a body may hold beside its bytes, where nothing else is said: requests for certificates, bundles and logins are small. */
+/** Default limits of a JSON body beside its bytes: requests for certificates, bundles and logins are small. */
 const smallJson: JsonLimits = { items: 1000, names: 2000, values: 10_000 };
 
 /**
@@ -102,7 +102,7 @@ export function bodyText(ctx: AppContext | RouteContext): string {
  */
 export function bodyJson(ctx: AppContext | RouteContext): unknown {
   const text = bodyText(ctx);
-  // What the reader puts where the bytes are not UTF-8.
+  // Replacement character of the decoder where the bytes are not UTF-8.
   if (text.includes('\uFFFD')) throw new InvalidRequestError('the body is not UTF-8');
   try {
     const value = parseStrictJson(text, ctx.state.jsonLimits);
@@ -143,7 +143,7 @@ function checkType(ctx: AppContext, type: string): void {
   }
 }
 
-/** What may follow a type: `charset=utf-8`, and the blanks of HTTP (RFC 9110 §5.6.3). */
+/** Parameters allowed after a type: `charset=utf-8`, and the blanks of HTTP (RFC 9110 §5.6.3). */
 const inUtf8 = /^[ \t]*(?:;[ \t]*(?:charset=(?:utf-8|"utf-8"))?[ \t]*)?$/;
 
 function isTypeInUtf8(given: string, type: string): boolean {

@@ -10,19 +10,19 @@ interface BudgetRuleDeps {
   readonly budgets: Budgets;
   readonly connections: Connections;
   readonly refusals: Refusals;
-  /** Whether a path is asked by probes, which are never refused. */
+  /** True if a path serves probes, which are never refused. */
   readonly isProbe: (path: string) => boolean;
-  /** What a request costs beside being read and answered, as far as its path tells; microseconds. */
+  /** Cost of a request beside being read and answered, by its path; microseconds. */
   readonly workOf: (method: string, path: string) => number;
-  /** How long a refusal is held back, in milliseconds. */
+  /** Delay of a refusal, in milliseconds. */
   readonly refusalDelayMs: number;
 }
 
-/** What the budgets say of one request. */
+/** Result of the budgets for one request. */
 export interface Admission {
-  /** Absent where it may go on. */
+  /** Refusal; absent if the request may go on. */
   readonly refusal?: Refusal | undefined;
-  /** Whoever has asked has the whole answer, or is gone. */
+  /** Ends the request's share: its caller has the whole answer, or is gone. */
   leave(): void;
   /** The answer is ready: takes what it has cost. */
   settle(ctx: AppContext): void;
@@ -38,8 +38,8 @@ export interface BudgetRules {
 }
 
 /**
- * Rate and concurrency (docs/decisions/026). A refusal is held back for a moment, one at a time on a connection: so
- * many connections, so many refusals a second, however fast they ask.
+ * Rate and concurrency (docs/decisions/026). A refusal is delayed for a moment, one at a time on a connection: the rate
+ * of refusals is bounded by the number of connections, however fast requests come.
  */
 export function budgetRules(deps: BudgetRuleDeps): BudgetRules {
   const held = new WeakSet<object>();
@@ -102,7 +102,7 @@ class Admitted implements Admission {
   }
 }
 
-/** Who makes the load pays: the holder of the connection's certificate, whatever principal token it carries. */
+/** Account that is charged: the holder of the connection's certificate, whatever principal token it carries. */
 function accounts(budgets: Budgets): (state: RequestState) => Account {
   /** By the certificate as one connection has it. */
   const known = new WeakMap<object, Account>();
@@ -119,7 +119,7 @@ function accounts(budgets: Budgets): (state: RequestState) => Account {
   };
 }
 
-/** What was read of a body whose length was not announced. */
+/** Bytes read of a body whose length was not announced. */
 function unannouncedLength({ req, request }: AppContext): number {
   return req.headers['transfer-encoding'] === undefined ? 0 : (request.rawBody?.length ?? 0);
 }

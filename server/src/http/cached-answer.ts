@@ -7,7 +7,7 @@ export function answerCached(ctx: RouteContext, json: string, maxAgeSeconds: num
   if (!callerHas(ctx, entityMarkOf(json), maxAgeSeconds)) answerJson(ctx, json);
 }
 
-/** What tells bytes from all others. */
+/** Entity tag of a content: distinguishes its bytes from all others. */
 export function entityMarkOf(bytes: string | Uint8Array): string {
   return hash('sha256', bytes, 'base64url').slice(0, 27);
 }

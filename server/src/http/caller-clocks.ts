@@ -8,7 +8,7 @@ const callersKept = 1000;
 
 /** Times that the callers of one interval sent. */
 export interface CallersTime {
-  /** Whether more than half of them have another time than this server. */
+  /** True if more than half of them have another time than this server. */
   readonly disagrees: boolean;
   readonly callers: number;
   readonly disagreeing: number;
@@ -16,7 +16,7 @@ export interface CallersTime {
 
 interface CallerClocksDeps {
   readonly clock: Clock;
-  /** Told when most callers begin to disagree, and when they do no longer. */
+  /** Called when most callers begin to disagree, and when they no longer do. */
   readonly onChange: (time: CallersTime) => void;
 }
 

@@ -3,7 +3,7 @@ import type { X509Certificate } from 'node:crypto';
 const unknownAuthority = 'no authority that is trusted here has issued it';
 const incompleteChain = 'its issuer is not known here, send the intermediate certificate with it';
 
-/** What OpenSSL says of a chain that it did not accept, for its sender. */
+/** OpenSSL verification errors, and their text for the sender of the chain. */
 const reasons: ReadonlyMap<string, string> = new Map([
   // It found no second certificate of the chain: who has the right certificate and sends it alone cannot know what is wrong.
   ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', incompleteChain],

@@ -9,9 +9,12 @@ export interface ClientTrust {
   readonly generation: number;
   /** The generation in which the handshake of a connection began; -1 when that is not known. */
   handshakeOf(connection: object): number;
-  /** Whether a certificate that a handshake has verified chains to one of the authorities, as far as its chain is known here. */
+  /**
+   * True if a certificate that a handshake has verified chains to one of the authorities, as far as its chain is known
+   * here.
+   */
   trusts(certificate: X509Certificate): boolean;
-  /** Whether it chains to an authority that was removed, as far as its chain is known here. */
+  /** True if it chains to an authority that was removed, as far as its chain is known here. */
   isWithdrawn(certificate: X509Certificate): boolean;
 }
 
@@ -42,7 +45,7 @@ function issuerIn(certificates: readonly X509Certificate[], certificate: X509Cer
   return certificates.find((issuer) => certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey));
 }
 
-/** Whether one of `authorities` has issued the certificate, or one of `chain` on the way to it. */
+/** True if one of `authorities` has issued the certificate, or one of `chain` on the way to it. */
 function leadsTo(
   authorities: readonly X509Certificate[],
   certificate: X509Certificate,

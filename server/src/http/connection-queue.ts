@@ -4,7 +4,7 @@ import type { Account, Refusal } from '../budgets/budgets.ts';
 /** A connection whose address is in debt, before its handshake. */
 interface Arrival {
   readonly socket: Socket;
-  /** Those of one key wait in one line: the network that counts as one stranger. */
+  /** Key of a queue: the network that is accounted as one anonymous source. */
   readonly key: string;
   /** The address's own account. */
   readonly own: Account;
@@ -13,11 +13,11 @@ interface Arrival {
 }
 
 interface ConnectionQueueDeps {
-  /** What is kept for those that wait. */
+  /** Account reserved for waiting connections. */
   readonly reserve: Account;
-  /** How long a connection waits at most, in milliseconds. */
+  /** Maximum wait of a connection, in milliseconds. */
   readonly waitMs: number;
-  /** Told of those that got no turn. */
+  /** Called for each connection that timed out in the queue. */
   readonly onRefused: (refusal: Refusal) => void;
 }
 
@@ -26,17 +26,18 @@ interface Waiting extends Arrival {
   readonly leave: () => void;
 }
 
-/** As few as get their turn, with the default budgets, before a client gives up. */
+/** Maximum queue length: as few as are admitted, with the default budgets, before a client gives up. */
 const maxWaiting = 256;
 /** Longer than any first message of TLS. */
 const maxHeldBytes = 32_768;
-/** How often the queue looks who may begin. */
+/** Interval of the queue's admission rounds. */
 const turnMs = 20;
 
 /**
- * Connections of addresses in debt wait for their turn instead of being closed: nobody can tell a flood from the others behind its address
- * before a handshake, so each gets its turn as it came, each address after the others. They begin as far as the address pays, and beyond
- * that out of a reserve. Who proves a certificate pays itself, and gives back what it took of either.
+ * Queue for connections of addresses in debt, instead of closing them: before a handshake a flood cannot be told from
+ * the other clients behind its address, so each is admitted in order of arrival, round robin over the addresses. They
+ * are paid by the address, and beyond that out of a reserve. A client that proves a certificate pays itself, and gives
+ * back what it took of either.
  */
 export class ConnectionQueue {
   readonly #deps: ConnectionQueueDeps;
@@ -49,7 +50,7 @@ export class ConnectionQueue {
     this.#deps = deps;
   }
 
-  /** Whether somebody of this key came earlier. */
+  /** True if an earlier connection of this key waits. */
   has(key: string): boolean {
     return this.#lines.has(key);
   }
@@ -146,7 +147,7 @@ function holdBytes(socket: Socket): () => void {
     if (length > maxHeldBytes) socket.destroy();
   };
   const end = () => void socket.destroy();
-  // What a broken connection says is of no use: its end is what counts.
+  // The error of a broken connection carries nothing of use: its close event is what counts.
   const ignore = () => undefined;
   socket.on('readable', read);
   socket.on('end', end);

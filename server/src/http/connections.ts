@@ -8,11 +8,11 @@ import { ConnectionQueue } from './connection-queue.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
 
 interface ConnectionDeps {
-  /** Whether connections of this address begin with a PROXY header, and no others. */
+  /** True if connections of this address begin with a PROXY header, and no others. */
   readonly isBalancer: (address: string) => boolean;
   /** For the PROXY header, and for the turn of a connection whose address is in debt; in milliseconds. */
   readonly waitMs: number;
-  /** Absent: connections cost nothing. */
+  /** Budgets; absent: connections cost nothing. */
   readonly budgets?: Budgets | undefined;
   readonly refusals: Refusals;
 }
@@ -29,7 +29,7 @@ type Ends = Pick<Socket, 'remoteAddress' | 'remotePort' | 'localAddress' | 'loca
 
 interface Connection {
   readonly address: string;
-  /** Who has paid for the handshake, until it is settled. */
+  /** Account that has paid for the handshake, until it is settled. */
   payer?: Account | undefined;
 }
 
@@ -38,7 +38,7 @@ interface Connection {
  * before they cost a handshake.
  */
 export function watchConnections(server: Server, deps: ConnectionDeps): Connections {
-  // What accepts a connection now; it is called once the connection may begin its handshake.
+  // Listener that accepts a connection; it is called once the connection may begin its handshake.
   const accepting = server.listeners('connection');
   server.removeAllListeners('connection');
   /** Until their handshake ends; a socket of TLS does not say which one it is over. */
@@ -76,7 +76,7 @@ export function watchConnections(server: Server, deps: ConnectionDeps): Connecti
   };
 }
 
-/** Who pays for a handshake may begin it; the others wait for their turn. */
+/** Admission: a connection whose handshake is paid may begin it; the others wait in the queue. */
 function admissionOf(
   { budgets, waitMs, refusals }: ConnectionDeps,
   begin: (socket: Socket, address: string, payer?: Account) => void,
@@ -131,7 +131,7 @@ function readHeader(
       return;
     }
   };
-  // What a broken connection says is of no use: its end is what counts.
+  // The error of a broken connection carries nothing of use: its close event is what counts.
   const ignore = () => undefined;
   socket.on('readable', read);
   socket.on('error', ignore);

@@ -10,13 +10,13 @@ import { answerInSlices } from './slices.ts';
 /** A short answer that is complete before its head is written. */
 export interface PlainAnswer {
   readonly status: number;
-  /** Names, in lower case, and values by turns. */
+  /** Header names, in lower case, and values, alternating. */
   readonly fields: string[];
   /** ASCII only. */
   readonly text: string;
 }
 
-/** What the middlewares leave for the handlers. */
+/** State that the middlewares leave for the handlers. */
 export interface RequestState {
   requestId: string;
   /** The path that counts, in which slashes may have been merged. Kept here, as Koa reads the URL of the request each time. */
@@ -25,9 +25,9 @@ export interface RequestState {
   announcedBytes: number;
   /** Where the client is, as text; empty when the connection is gone. */
   address: string;
-  /** What the request has cost beyond what its path tells, in microseconds (`budgets/costs.ts`). */
+  /** Cost of the request beyond that of its path, in microseconds (`budgets/costs.ts`). */
   work: number;
-  /** Who calls; absent only where a request needs no certificate. */
+  /** Caller; absent only where a request needs no certificate. */
   principal?: Principal;
   /** The verified certificate of the connection. */
   certificate?: ClientCertificate;
@@ -35,11 +35,13 @@ export interface RequestState {
   principalToken?: VerifiedPrincipalToken;
   /** Decides again who calls, after the request has waited for its client. Throws `UnauthenticatedError`. */
   authenticateAgain?: (ctx: AppContext) => Promise<void> | undefined;
-  /** What a busy operation answers, which is written at once (`plain-answer.ts`); absent: the answer is what Koa knows of it. */
+  /**
+   * Answer of a busy operation, which is written at once (`plain-answer.ts`); absent: the answer is in Koa's context.
+   */
   answer?: PlainAnswer | undefined;
-  /** Whether the text of the answer is kept for others, too. */
+  /** True if the text of the answer is kept for others, too. */
   isSharedAnswer?: boolean;
-  /** What the body of the request may hold when it is JSON. */
+  /** Limits of the request's body when it is JSON. */
   jsonLimits?: JsonLimits;
   /** For the log of requests: what was given, or why it was refused. As text: members of JSON, each of them short. */
   logDetail?: Readonly<Record<string, unknown>>;
@@ -49,7 +51,7 @@ export type AppContext = Koa.ParameterizedContext<RequestState>;
 export type Middleware = Koa.Middleware<RequestState>;
 export type RouteContext = RouterContext<RequestState>;
 
-/** Who calls. Throws `UnauthenticatedError` when nobody was authenticated. */
+/** Principal of the caller. Throws `UnauthenticatedError` if there is none. */
 export function requirePrincipal(ctx: { state: RequestState }): Principal {
   const { principal } = ctx.state;
   if (principal === undefined) throw new MissingCredentialsError('a client certificate is required');

@@ -25,16 +25,19 @@ interface CrlServerDeps {
   readonly idPrefix: string;
 }
 
-/** What serves revocation lists over plain HTTP. */
+/** Server of revocation lists over plain HTTP. */
 interface CrlServer {
   /** Where the list of the first issuer is. */
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** So many strangers are served at once: no budget counts them. */
+/** Maximum of anonymous connections at once: no budget counts them. */
 const strangersAtOnce = 512;
-/** Of each so many requests: those that come in one piece are begun before those of anybody else, whom they would hold up. */
+/**
+ * Maximum of pipelined requests of each: those that come in one piece are begun before any others, which they would
+ * hold up.
+ */
 const maxRequestsOfStranger = 4;
 
 /**
@@ -77,14 +80,15 @@ function appFor(
       connectionRequests: Math.min(config.limits.connectionRequests, maxRequestsOfStranger),
     },
     tokenPath: `${basePath}/oauth2/token`,
-    // Nobody says who they are here.
+    // Callers do not authenticate here.
     isOpen: () => true,
     isProbe: () => false,
     isOptional: () => true,
     isRevoked: () => false,
     trust: { generation: 0, handshakeOf: () => -1, trusts: () => false, isWithdrawn: () => false },
     takesLargeBody: () => false,
-    // What names lead here is known to those alone who wrote them into certificates, and what is given is signed.
+    // The names that lead here are known only to the operators who wrote them into certificates, and the answer is
+    // signed.
     isOwnHost: () => true,
     principalTokenUse: () => 'confirms',
     busyRoutes: () => undefined,

@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 
-/** How often it is looked whether a file could be opened. */
+/** Interval of the check whether a file can be opened. */
 const lookMs = 1000;
 
 /**

@@ -4,7 +4,7 @@ import { DomainError, type DomainErrorCode, StoreRefusedError } from '../errors.
 import { shortText } from '../short-text.ts';
 import { TransportError } from './transport-error.ts';
 
-/** An error as it leaves the server. `detail` is for the log only; `unexpected` marks a fault of ours. */
+/** Error in the form of an answer. `detail` is for the log only; `unexpected` marks a fault of the server. */
 interface ErrorAnswer {
   readonly status: number;
   readonly message: string;
@@ -15,7 +15,10 @@ interface ErrorAnswer {
   readonly unexpected: boolean;
 }
 
-/** What stands in the way is over soon or takes an operator: asking again at once helps in neither case. */
+/**
+ * Default of `Retry-After`: the cause is over soon or takes an operator, so that an immediate retry helps in neither
+ * case.
+ */
 const usualRetrySeconds = 5;
 
 /** The one place that knows which status and which OAuth code a failure has (docs/reference/http.md#errors). */
@@ -40,7 +43,10 @@ const answers: Readonly<Record<DomainErrorCode, readonly [status: number, oauthE
   'service-unavailable': [503, 'temporarily_unavailable'],
 };
 
-/** How `error` is answered, in at most `maxMessageBytes`. What is not an expected failure is a fault of ours: 500 and a fixed text. */
+/**
+ * Answer to `error`, in at most `maxMessageBytes`. An unexpected failure is a fault of the server: 500 and a fixed
+ * text.
+ */
 export function errorAnswer(error: unknown): ErrorAnswer {
   const answer = fullAnswer(error);
   return { ...answer, message: shortText(answer.message) };
@@ -68,7 +74,7 @@ function fullAnswer(error: unknown): ErrorAnswer {
   return { status: 500, message: 'internal error', headers: {}, oauthError: 'server_error', unexpected: true };
 }
 
-/** What is said to the caller, and to the log. Where the store is on this machine is for the log. */
+/** Texts for the caller and for the log. The path of the store on this machine is for the log only. */
 function spoken(error: DomainError): Pick<ErrorAnswer, 'message' | 'detail'> {
   if (error instanceof StoreRefusedError) {
     return { message: 'the store cannot be used', detail: { reason: error.reason, refusal: error.message } };

@@ -4,7 +4,7 @@ import type { AppContext, RequestState } from './context.ts';
 
 type Run = (ctx: AppContext) => Promise<void>;
 
-/** How Koa runs the middlewares for a request and writes what they leave; its types do not tell of it. */
+/** Koa's internal methods that run the middlewares and write the answer; its types omit them. */
 const koa = Koa.prototype as unknown as {
   handleRequest(this: Koa<RequestState>, ctx: AppContext, run: Run): Promise<void>;
 };

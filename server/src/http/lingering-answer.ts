@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 
-/** How much of a refused body is read, how long a pause of its sender may be and how long all of it may take, before the connection is closed. */
+/** Limits for reading a refused body before the connection is closed: bytes, pause of the sender, and total time. */
 const mostBytes = 4 << 20;
 const mostPauseMs = 5000;
 const mostMs = 15_000;

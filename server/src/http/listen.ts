@@ -3,7 +3,7 @@ import type { Server } from 'node:net';
 interface ListenAt {
   readonly host: string;
   readonly port: number;
-  /** Whether other processes may listen there, too: the kernel gives each a share of the connections. */
+  /** True if other processes may listen there, too: the kernel gives each a share of the connections. */
   readonly reusePort: boolean;
   /** The option that says the port; the others say less than the message of Node where it is left out. */
   readonly option?: string;

@@ -16,7 +16,7 @@ import { answerNoRequests, createTlsServer, httpOptions } from './tls-server.ts'
 /** The two formats that scrapers ask for. */
 type MetricsFormat = 'text' | 'openmetrics';
 
-/** Everything that is measured, as text. */
+/** Reads all metrics as text. */
 type ReadMetrics = (format: MetricsFormat) => Promise<{ readonly contentType: string; readonly text: string }>;
 
 interface MetricsServerDeps {
@@ -80,8 +80,8 @@ export async function startMetricsServer(deps: MetricsServerDeps, at: MetricsLis
 }
 
 /**
- * Which `Host` headers are answered over plain HTTP. A page in a browser of this machine may have its own name lead to the loopback interface
- * and read what it is answered then; with TLS the certificate, and on a socket the file system, keeps it out.
+ * Accepted `Host` headers over plain HTTP. A page in a browser of this machine may have its own name lead to the
+ * loopback interface and read the answer then; with TLS the certificate, and on a socket the file system, keeps it out.
  */
 function hostsOf({ host: listening }: { readonly host: string }): Rules['isOwnHost'] {
   return ({ headers: { host }, httpVersion }) => {
@@ -120,7 +120,7 @@ async function listenAt(server: Server, at: MetricsListener, isPlain: boolean): 
   return `${isPlain ? 'http' : 'https'}://${host}:${port}/metrics`;
 }
 
-/** A socket that a process before this one has left behind; one on which somebody answers stays, and listening fails. */
+/** Removes a socket that a former process left behind; if a process listens on it, it stays, and listening fails. */
 async function removeStaleSocket(path: string): Promise<void> {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return;
   const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -132,12 +132,12 @@ async function removeStaleSocket(path: string): Promise<void> {
   if (isStale) unlinkSync(path);
 }
 
-/** Whether the sender of a request has a certificate that counts now. */
+/** Predicate: the sender of a request has a valid certificate. */
 type MayRead = (request: IncomingMessage) => boolean;
 
 interface Rules {
   readonly mayRead: MayRead;
-  /** Whether a request is meant for this listener. */
+  /** True if a request is meant for this listener. */
   readonly isOwnHost: (request: Pick<IncomingMessage, 'headers' | 'httpVersion'>) => boolean;
 }
 
@@ -196,13 +196,13 @@ function refuse(response: ServerResponse, [status, message]: Refusal): void {
     'Content-Length': Buffer.byteLength(body),
     'Cache-Control': 'no-store',
     ...(status === 405 && { Allow: 'GET, HEAD' }),
-    // Whatever comes after the headers is not read.
+    // Bytes after the headers are not read.
     Connection: 'close',
   });
   response.end(body);
 }
 
-/** What an `Accept` header prefers (RFC 9110 §12.5.1); the older format when it names neither. */
+/** Format that an `Accept` header prefers (RFC 9110 §12.5.1); the older one when it names neither. */
 export function formatOf(accept = ''): MetricsFormat {
   let [text, openmetrics] = [0, 0];
   for (const range of accept.split(',')) {

@@ -13,7 +13,7 @@ import { carriesRequests } from './routes/identity/index.ts';
 import { loginPath } from './routes/identity/login.ts';
 import { probePaths } from './routes/probe-paths.ts';
 
-/** Milliseconds since the process began: time that nobody sets. */
+/** Monotonic clock: milliseconds since the process began. */
 const monotonicClock: Clock = { now: () => performance.now() };
 
 export interface OpenBudgets {
@@ -56,7 +56,7 @@ export function openBudgets(
   };
 }
 
-/** What a request costs beside being read and answered, as far as its path tells; microseconds. */
+/** Cost of a request beside being read and answered, by its path; microseconds. */
 function workOf({ basePath }: Pick<Addresses, 'basePath'>): (method: string, path: string) => number {
   const takesRequest = carriesRequests(basePath);
   const fixed = new Map<string, number>([

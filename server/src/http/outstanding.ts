@@ -4,7 +4,7 @@ import type { AppContext, RequestState } from './context.ts';
 import { answerInSlices, sliceCharacters } from './slices.ts';
 import { TransportError } from './transport-error.ts';
 
-/** At most what may be on its way at once: bodies that still arrive, and answers that nobody has read yet. */
+/** Limits of data in flight: bodies that still arrive, and answers not yet read by their clients. */
 export interface OutstandingLimits {
   /** Requests of one connection that have no whole answer yet. */
   readonly connectionRequests: number;
@@ -21,17 +21,17 @@ interface Connection {
   readonly held: Set<Held>;
 }
 
-/** What one request holds, until its answer was taken or its connection is gone. */
+/** Share of one request, until its answer was taken or its connection is gone. */
 interface HeldRequest {
   /** The answer is ready: puts slices in the place of a large one. */
   answered(ctx: AppContext): void;
 }
 
-/** What the paths of requests tell. */
+/** Properties of requests by path. */
 interface PathRules {
-  /** How long the body of a request to a path may be. */
+  /** Maximum length of a request's body, by path. */
   readonly bodyLimit: (path: string) => number;
-  /** Whether a path is asked by probes. */
+  /** True if a path serves probes. */
   readonly isProbe: (path: string) => boolean;
 }
 
@@ -113,8 +113,8 @@ class Held implements HeldRequest {
 }
 
 /**
- * Whoever presents the certificate, whatever principal token it carries. By a copy of a token alone nobody holds anything in the name of its
- * principal, but for what comes from the same network.
+ * Holder of the share: the presenter of the certificate, whatever principal token it carries. A copied token alone uses
+ * nothing of its principal's share but that of the same network.
  */
 function holderOf({ certificate, principal, address }: RequestState): string {
   // No name holds a blank.

@@ -4,9 +4,9 @@ import { type AppContext, answerJson, type PlainAnswer, type RouteContext } from
 export const strictTransport = ['strict-transport-security', 'max-age=31536000; includeSubDomains'] as const;
 
 /**
- * Answers 200 with JSON text of ASCII that nobody keeps, and these fields: names, in lower case, and values by turns. For the busiest
- * operations (docs/decisions/062): what Koa and Node do to fields that are set one by one, and to a text whose bytes each of them counts,
- * takes longer than to compose both.
+ * Answers 200 with uncached JSON text of ASCII, and these fields: names, in lower case, and values, alternating. For
+ * the busiest operations (docs/decisions/062): fields set one by one, and a text whose bytes Koa and Node each count,
+ * take longer than composing both here.
  */
 export function answerPlainJson(ctx: AppContext | RouteContext, text: string, ...more: readonly string[]): void {
   const length = String(text.length);
@@ -17,7 +17,7 @@ export function answerPlainJson(ctx: AppContext | RouteContext, text: string, ..
 /** Characters up to which a text of an operation that is less busy is a plain answer. */
 const shortText = 16_384;
 
-/** Answers 200 with JSON text that nobody keeps: plainly where it is short and ASCII, by Koa otherwise. */
+/** Answers 200 with uncached JSON text: plainly where it is short and ASCII, by Koa otherwise. */
 export function answerOnce(ctx: AppContext | RouteContext, text: string): void {
   if (text.length <= shortText && Buffer.byteLength(text) === text.length) answerPlainJson(ctx, text);
   else answerJson(ctx, text);
@@ -39,7 +39,7 @@ export function plainTag({ state: { answer } }: AppContext): string | undefined 
   return at < 0 ? undefined : answer?.fields[at + 1];
 }
 
-/** Writes it, in the place of Koa. What somebody else has set on the answer is sent as well. */
+/** Writes the answer in place of Koa, including fields that were set elsewhere. */
 export function writePlainAnswer(ctx: AppContext, { status, fields, text }: PlainAnswer): void {
   ctx.respond = false;
   if (ctx.request.secure) fields.push(...strictTransport);

@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 
-/** What the first bytes of a connection are: a whole header of `length` bytes, the beginning of one, or none. */
+/** First bytes of a connection: a whole header of `length` bytes, the beginning of one, or none. */
 type ProxyHeader =
   | { readonly kind: 'incomplete' }
   | { readonly kind: 'malformed'; readonly reason: string }

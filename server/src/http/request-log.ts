@@ -6,7 +6,7 @@ import type { AppContext } from './context.ts';
 
 interface RequestLogDeps {
   readonly logger: Logger;
-  /** Whether requests answered below 500 are logged. */
+  /** True to log requests answered below 500 as well. */
   readonly logRequests: boolean;
   readonly tracing?: Pick<Tracing, 'traceId'> | undefined;
 }
@@ -18,7 +18,7 @@ export function requestLog(deps: RequestLogDeps): (ctx: AppContext, milliseconds
     const { status } = ctx.response;
     // Refusals by budgets are counted, and said once a minute.
     if (status === 429) return;
-    // A method that nobody knows is the caller's doing, and nothing for an operator.
+    // An unknown method is the caller's error, and nothing for an operator.
     const failed = status >= 500 && status !== 501;
     if (!failed && !deps.logRequests) return;
     const members = {

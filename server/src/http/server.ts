@@ -45,23 +45,23 @@ export interface HttpServerDeps {
   readonly snapshot: () => Snapshot;
   readonly snapshotStatus: RouteDeps['readiness']['snapshotStatus'];
   readonly storeWatch: ReadinessDeps['storeWatch'];
-  /** Told what callers say of the time. */
+  /** Recorder of the callers' time. */
   readonly callerClocks: CallerClocks;
   readonly keys: SigningKeys;
   readonly newTokenId: () => string;
   readonly isRevoked: IsRevoked;
   readonly catchUp: StandstillWatch['catchUp'];
   readonly isRevokedThumbprint: AccessDeps['isRevokedThumbprint'];
-  /** For budgets: time that nobody sets. Default: that of the process. */
+  /** Monotonic clock of the budgets. Default: that of the process. */
   readonly monotonic?: Clock | undefined;
-  /** Told of every credential that is refused. */
+  /** Called for every credential that is refused. */
   readonly onRefused: (reason: string) => void;
   /** The operations on certificates; absent when no issuer is configured. */
   readonly identity?: Omit<IdentityRouteDeps, 'basePath' | 'beside'> | undefined;
   readonly ssh: RouteDeps['ssh'];
-  /** Told of answers and signatures; absent: nobody counts. */
+  /** Observer of answers and signatures; absent if nothing is measured. */
   readonly observer?: Observer | undefined;
-  /** Absent: nobody collects spans. */
+  /** Tracing; absent if no spans are collected. */
   readonly tracing?: Tracing | undefined;
   /** The management API; absent when it is disabled. */
   readonly management?: Omit<ManagementRouteDeps, 'basePath'> | undefined;
@@ -72,7 +72,7 @@ export interface HttpServerDeps {
 /** A server that answers. */
 interface HttpServer {
   readonly addresses: Addresses;
-  /** Where revocation lists are given over plain HTTP; absent when nobody wants that. */
+  /** Address of revocation lists over plain HTTP; absent if they are not served there. */
   readonly crlUrl?: string | undefined;
   /** When the server's own certificate expires, in milliseconds since the epoch. */
   certificateExpiry(): number;
@@ -144,7 +144,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   };
 }
 
-/** Those who check certificates may have none themselves. */
+/** Server for verifiers of certificates, which may have none themselves. */
 async function openCrlServer(
   deps: HttpServerDeps & { readonly failures: ConnectionFailures; readonly answers: RawAnswers },
   addresses: Addresses,
@@ -156,7 +156,7 @@ async function openCrlServer(
   return startCrlServer({ ...deps, identity, idPrefix: randomBytes(6).toString('base64url') }, addresses, port);
 }
 
-/** What the server's own certificate says: its life, and whose requests it may answer. */
+/** Facts of the server's own certificate: its validity period, and the hosts whose requests it may answer. */
 interface OwnCertificate {
   readonly life: ReturnType<ReadinessDeps['certificate']>;
   readonly isOwnHost: (host: string) => boolean;
@@ -174,7 +174,7 @@ function intermediatesOf({ identity }: HttpServerDeps): string {
   return set === undefined ? '' : [...set.active, ...set.draining].map(({ chainPem }) => chainPem).join('');
 }
 
-/** What changes while a server runs. */
+/** State that changes while a server runs. */
 type ServerState = Pick<ReadinessDeps, 'isStopping'> & {
   readonly own: () => OwnCertificate;
   readonly budgets: OpenBudgets;
@@ -187,7 +187,7 @@ function strangersMay({ basePath }: Addresses): (method: string, path: string) =
   return (method, path) => path === login || (method === 'POST' && path === instance);
 }
 
-/** What instances get beside their certificates. */
+/** Additions for instances beside their certificates. */
 function besideOf(deps: HttpServerDeps, { baseUrl }: Addresses): Pick<IdentityRouteDeps, 'beside'> {
   const { config, keys, clock, snapshot } = deps;
   if (!config.profile.signsForServices) return { beside: nothingBeside };
@@ -195,7 +195,7 @@ function besideOf(deps: HttpServerDeps, { baseUrl }: Addresses): Pick<IdentityRo
   return { beside: athenzBeside({ tokens, keys, signingKeys: () => snapshot().signingKeys }) };
 }
 
-/** Who signs principal tokens in place of services; absent: nobody does. */
+/** Signer of principal tokens in place of services; absent if that is disabled. */
 function serverTokensOf({ config, keys, isRevoked }: HttpServerDeps): ServerTokens | undefined {
   return config.profile.signsForServices ? { keyOf: (kid) => tokenKey(keys, kid), isRevoked } : undefined;
 }

@@ -5,19 +5,19 @@ import type { ServerConfig } from '../config/config.ts';
 import type { Logger } from '../logger.ts';
 
 export interface SlowConnectionOptions {
-  /** How long a connection may take nothing of an answer that waits to be read. */
+  /** Maximum time in which a connection takes nothing of an answer that waits to be read. */
   readonly stallMs: number;
-  /** How long an answer may take to be read, from its first byte to its last. */
+  /** Maximum time for reading an answer, from its first byte to its last. */
   readonly answerMs: number;
-  /** How long a connection may be without a request. */
+  /** Maximum time of a connection without a request. */
   readonly idleMs: number;
   /** A clock that only goes forward, in milliseconds. */
   readonly now: () => number;
-  /** Told why a connection was closed. */
+  /** Called with the reason for closing a connection. */
   readonly onClose: (reason: 'answer not read' | 'answer read too slowly' | 'idle') => void;
 }
 
-/** What is known of a connection. */
+/** State of a connection. */
 interface Watched {
   /** Its answers in the order of the requests: only the first is being written. */
   readonly answers: ServerResponse[];
@@ -25,7 +25,7 @@ interface Watched {
   idleSince: number;
   /** Since when its first answer is being written. */
   writingSince: number | undefined;
-  /** What it has taken, and when it last took something. */
+  /** Bytes taken so far, and the time of the last ones. */
   taken: number;
   takenAt: number;
 }

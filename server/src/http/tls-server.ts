@@ -20,9 +20,9 @@ interface TlsServerOptions {
   readonly headerBytes: number;
   readonly requestMs: number;
   readonly keepAliveMs: number;
-  /** Told of handshakes that fail and requests that cannot be parsed. */
+  /** Called for handshakes that fail and requests that cannot be parsed. */
   readonly onFailure: (stage: 'handshake' | 'request', reason: string) => void;
-  /** Told of answers to what never becomes a request of the application; the method where it is known. */
+  /** Called for answers to input that never becomes a request of the application; the method where it is known. */
   readonly onAnswered?: ((socket: Duplex, status: number, method?: string) => void) | undefined;
 }
 
@@ -67,7 +67,7 @@ export function createTlsServer(options: TlsServerOptions): TlsServer {
     requestCert: true,
     rejectUnauthorized: false,
     handshakeTimeout: options.requestMs,
-    // Who offers the older one alone understands the newer one's answers all the same (RFC 9112 §2.3).
+    // A client that offers only the older one understands the newer one's answers all the same (RFC 9112 §2.3).
     ALPNProtocols: ['http/1.1', 'http/1.0'],
     ...httpOptions(options),
   });
@@ -170,7 +170,7 @@ export function answerNoRequests(
 /** The first line of a request of HTTP/1.1, whatever its method. */
 const requestLine = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ \S+ HTTP\/1\.[01]\r?\n/;
 
-/** Answers the status that was sent; undefined when nobody can be answered. */
+/** Answers an unparsable request with the returned status; undefined if no answer is possible. */
 function answerUnparsable(code: string, socket: Duplex, received: string): number | undefined {
   if (!socket.writable || code === 'ECONNRESET') {
     socket.destroy();
@@ -185,7 +185,10 @@ function answerUnparsable(code: string, socket: Duplex, received: string): numbe
   return status;
 }
 
-/** Whether an answer has begun that is not whole: what is written now would be part of it. Only Node knows, whose own handler asks so. */
+/**
+ * True if an answer has begun that is incomplete: bytes written now would be part of it. Only Node's internal state
+ * tells, which its own handler reads.
+ */
 function isAnswering(socket: Duplex): boolean {
   const answer: Pick<ServerResponse, 'headersSent' | 'writableEnded'> | null =
     Reflect.get(socket, '_httpMessage') ?? null;

@@ -6,9 +6,9 @@ import { TransportError } from './transport-error.ts';
 interface TransportDeps {
   readonly profile: Pick<ProfileRules, 'mergesSlashes'>;
   readonly urlBytes: number;
-  /** How long the body of a request to a path may be. */
+  /** Maximum length of a request's body, by path. */
   readonly bodyLimit: (path: string) => number;
-  /** Whether a request of this path to this host is meant for this server. */
+  /** True if a request of this path to this host is meant for this server. */
   readonly isOwnHost: (host: string, path: string) => boolean;
 }
 
@@ -55,7 +55,10 @@ function pathOf({ request }: AppContext): string {
 /** The scheme and authority that a target may begin with (RFC 9112 §3.2.2). */
 const absoluteForm = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/([^/?#]*)/;
 
-/** Exactly one Host header with a host in it (RFC 9112 §3.2). It, or the target that names one, names one of ours (RFC 9110 §7.4). */
+/**
+ * Requires exactly one Host header with a host in it (RFC 9112 §3.2). It, or the target if that names one, names an own
+ * host (RFC 9110 §7.4).
+ */
 function checkHost({ isOwnHost, hostOf }: HostDeps, req: AppContext['req'], path: string): void {
   const { host } = req.headers;
   const authority = req.url?.startsWith('/') === true ? host : (absoluteForm.exec(req.url ?? '')?.[1] ?? host);

@@ -11,10 +11,10 @@ import { lookedAt } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { answerView, pageRequestOf, queryOf } from './request.ts';
 
-/** What narrows a list of changes. */
+/** Filters of a list of changes. */
 type ChangeFilter = 'actor' | 'subject' | 'since' | 'until' | 'after';
 
-/** Those that every list of the changes of a domain or of all takes. */
+/** Filters that every list of the changes of a domain or of all accepts. */
 export const commonFilters: readonly ChangeFilter[] = ['actor', 'since', 'until', 'after'];
 
 /** Answers one page of the audit log, newest first; with `after`, oldest first. */

@@ -53,7 +53,7 @@ export function mountDomainRoutes(routes: ManagementRoutes, deps: ManagementRout
     await answerOutcome(ctx, outcome);
   });
   const domain = manages('manage_domain', objectOf.domain);
-  // What only the policy of `sys.auth` gives.
+  // Rights that only the policy of `sys.auth` grants.
   const ofSystem: PathRight = { kind: 'manage', right: 'manage_domain', object: objectOf.domain, systemOnly: true };
   const view = views(objectOf.domain);
   routes.get(one, view, async (ctx) => answerView(ctx, domainView(await viewedDomain(deps, ctx))));

@@ -21,7 +21,10 @@ export const managementPath = '/management/v1';
 const managementPaths = `${managementPath}/`;
 const accessPaths = `${managementPath}/access/`;
 
-/** Values of a body in all; a member, rule or condition has several. With the largest quota, so many more than its list has items. */
+/**
+ * Maximum of values in a body; a member, assertion or condition has several. Scaled up for a larger quota by the items
+ * of its list.
+ */
 const maxBodyValues = 150_000;
 const otherValues = 50_000;
 /** Different names of members in a body: those of the fields, and of versions and keys. */
@@ -56,12 +59,12 @@ export function mountManagementRoutes(
   return routes.stated;
 }
 
-/** Whether a path of the management API only asks about access. */
+/** True if a path of the management API only checks access. */
 export function isAccessCheck(path: string): boolean {
   return path.startsWith(accessPaths);
 }
 
-/** Whether a path belongs to the management API. */
+/** True if a path belongs to the management API. */
 export function isManagement(path: string): boolean {
   return path.startsWith(managementPaths);
 }

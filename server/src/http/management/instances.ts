@@ -16,7 +16,7 @@ export function mountInstanceRoutes(routes: ManagementRoutes, deps: ManagementRo
   routes.get(`${deps.basePath}/domains/:domainName/instances`, needs, (ctx) => answerInstances(deps, ctx));
 }
 
-/** What a cursor holds: service, provider and id of the last item. We signed it. */
+/** Content of a cursor: service, provider and id of the last item. This server signed it. */
 const positionSchema = z.tuple([z.string(), z.string(), z.string()]);
 
 async function answerInstances(deps: ManagementRouteDeps, ctx: RouteContext): Promise<void> {

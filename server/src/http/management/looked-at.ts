@@ -11,7 +11,7 @@ export function lookedAt(ctx: RouteContext, what: 'row' | 'viewDecision', count 
   ctx.state.work += count * costs[what];
 }
 
-/** What the caller may look at, as the snapshot has it; it pays for each decision. */
+/** Viewer for the caller's rights to look at objects, by the snapshot; the caller is charged for each decision. */
 export function viewerFor(
   { snapshot, clock }: Pick<ManagementRouteDeps, 'snapshot' | 'clock'>,
   ctx: RouteContext,

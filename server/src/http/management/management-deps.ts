@@ -1,6 +1,6 @@
 import type { ManagementDeps } from '../../management/change-domain.ts';
 
-/** What the routes of the management API need beside its use cases. */
+/** Dependencies of the management routes beside its use cases. */
 export interface ManagementRouteDeps extends ManagementDeps {
   /** `/management/v1`. */
   readonly basePath: string;

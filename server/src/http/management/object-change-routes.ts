@@ -15,7 +15,7 @@ const pathParts: Readonly<Record<ObjectKind, string>> = {
   service: 'services',
 };
 
-/** What was changed in one role, group, policy or service, newest first; of those that are gone as well. */
+/** Routes for the changes of one role, group, policy or service, newest first; deleted ones as well. */
 export function mountObjectChangeRoutes(routes: ManagementRoutes, deps: ManagementRouteDeps): void {
   for (const kind of objectKinds) {
     const path = `${deps.basePath}/domains/:domainName/${pathParts[kind]}/:name/changes`;

@@ -8,8 +8,8 @@ import { viewerFor } from './looked-at.ts';
 import { domainOf } from './request.ts';
 
 /**
- * What the path of an operation tells of the right that it needs (docs/reference/http.md#order-of-checks): a right to change or to look at
- * an object of the domain in the path, the right of an operator, or why the path alone does not tell.
+ * Right that an operation needs as far as its path tells (docs/reference/http.md#order-of-checks): a right to change or
+ * to look at an object of the domain in the path, the right of an operator, or why the path alone does not tell.
  */
 export type PathRight =
   | { readonly kind: 'manage'; readonly right: Right; readonly object: ObjectOf; readonly systemOnly?: boolean }
@@ -48,7 +48,7 @@ export function authorization(deps: Deps, wanted: PathRight): Middleware {
       requirePathRight(deps, request, wanted);
     } catch (error) {
       if (!(error instanceof ForbiddenError) || wanted.kind === 'view') throw error;
-      // Another server may just have given the right, as for what the change itself is checked against.
+      // Another server may just have granted the right, as for the check of the change itself.
       await deps.refresh();
       requirePathRight(deps, request, wanted);
     }

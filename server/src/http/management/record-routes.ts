@@ -16,7 +16,7 @@ import { objectOf, views } from './path-rights.ts';
 import { answerView, pageRequestOf, queryOf, viewedDomain } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';
 
-/** What was changed, newest first, and where a principal, resource or action is found. */
+/** Routes for lists of changes, newest first, and for searches of a principal, resource or action. */
 export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRouteDeps): void {
   routes.get(`${deps.basePath}/domains/:domainName/changes`, views(objectOf.domain), async (ctx) => {
     const { name: domain } = await viewedDomain(deps, ctx);
@@ -69,7 +69,7 @@ export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRout
   );
 }
 
-/** No resource or action is longer, nor is one that somebody asks about. */
+/** Rejects a resource or action that is longer than a stored one can be. */
 function requireLength(name: string, text: string | undefined, most: number): void {
   if (text !== undefined && text.length > most) {
     throw new InvalidRequestError(`${name} must have at most ${most} characters`);
@@ -86,7 +86,7 @@ function accessQueryOf(ctx: RouteContext, query: ReadonlyMap<string, string>) {
   };
 }
 
-/** What the caller may know, each domain and object asked about once. */
+/** Access rights of the caller, each domain and object decided once. */
 function accessDepsOf({ snapshot: read, clock }: ManagementRouteDeps, ctx: RouteContext, principal: string) {
   const caller = requireIdentity(ctx).name;
   const [snapshot, now] = [read(), clock.now()];

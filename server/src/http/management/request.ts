@@ -39,7 +39,10 @@ export function queryOf(ctx: RouteContext, allowed: readonly string[]): Readonly
   throw new InvalidRequestError(`the query has a parameter that is not known here; allowed: ${allowed.join(', ')}`);
 }
 
-/** Who asks for a change and how: `dryRun`, `reason`, `allowWildcard`, `removeMemberships` and `reuseName` of the query, `If-Match` and `If-None-Match`. */
+/**
+ * Context of a change from the request: caller, and `dryRun`, `reason`, `allowWildcard`, `removeMemberships` and
+ * `reuseName` of the query, `If-Match` and `If-None-Match`.
+ */
 export function changeRequestOf(ctx: RouteContext): ChangeRequest {
   const query = queryOf(ctx, ['dryRun', 'reason', 'allowWildcard', 'removeMemberships', 'reuseName']);
   const caller = requireIdentity(ctx).name;
@@ -69,7 +72,7 @@ export function changeRequestOf(ctx: RouteContext): ChangeRequest {
   };
 }
 
-/** Aborted when the connection closes before the answer is sent: nobody waits for it any more. */
+/** Aborted when the connection closes before the answer is sent. */
 function signalOf({ res }: RouteContext): AbortSignal {
   const closed = new AbortController();
   res.once('close', () => {
@@ -130,8 +133,8 @@ export async function answerView(ctx: RouteContext, view: unknown): Promise<void
 }
 
 /**
- * What `read` reads of the domain of the path, for somebody who may look at it: at all of it, or at `object`. Throws `UnknownDomainError`,
- * `ForbiddenError`.
+ * Result of `read` on the domain of the path, for a caller who may look at all of it, or at `object`. Throws
+ * `UnknownDomainError`, `ForbiddenError`.
  */
 export async function viewed<Result>(
   deps: ManagementRouteDeps,
@@ -175,7 +178,10 @@ function requireView(deps: ManagementRouteDeps, ctx: RouteContext, domain: Domai
   throw new ForbiddenError(`caller may not look at \`${domain}:${object}\``);
 }
 
-/** What page of a list is asked for; its cursors are for this caller, path and filters alone. `query` is what `queryOf` has read. */
+/**
+ * Requested page of a list; its cursors are valid for this caller, path and filters alone. `query` is the result of
+ * `queryOf`.
+ */
 export function pageRequestOf(ctx: RouteContext, query: ReadonlyMap<string, string>): PageRequest {
   const { limit: _, cursor: __, ...filters } = Object.fromEntries(query);
   const list = JSON.stringify([requireIdentity(ctx).name, ctx.path, filters]);

@@ -40,7 +40,7 @@ export function mountReviewRoute(routes: ManagementRoutes, deps: ManagementRoute
   );
 }
 
-/** Whether the caller may look at the role or group; asked once for each. */
+/** Predicate: the caller may look at the role or group; decided once for each. */
 function visibleLists(sees: (domain: DomainName, object: string) => boolean): (review: DueReview) => boolean {
   const known = new Map<string, boolean>();
   return ({ domain, kind, name }) => {
@@ -63,7 +63,7 @@ function keyOf({ review, domain, kind, name, member }: ReturnType<typeof shown>)
   return JSON.stringify([review, domain, kind, name, member]);
 }
 
-/** What `keyOf` says, of a cursor that was signed here. */
+/** Place encoded in a key by `keyOf`, from a cursor that was signed here. */
 function placeOf(key: string): ReviewPlace {
   const [review, domain, kind, name, member] = JSON.parse(key) as [
     string,

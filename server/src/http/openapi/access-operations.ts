@@ -67,7 +67,7 @@ export function bulkAccessCheck(base: string, tag: string): Operation {
   };
 }
 
-/** What the token server says of the roles of principals. */
+/** Operations on the roles of principals at the token server. */
 export function roleChecks(base: string, tag: string): readonly Operation[] {
   return [
     {

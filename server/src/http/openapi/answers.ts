@@ -1,7 +1,7 @@
 import type { Json } from './json-schema.ts';
 import type { AnswerHeaders, HeaderName, Operation } from './operation.ts';
 
-/** What the headers of answers say. */
+/** Descriptions of the answers' headers. */
 const headerTexts: Readonly<Record<HeaderName | 'Cache-Control', string>> = {
   'Cache-Control': '`no-store`, or `max-age`: how many seconds a cache may answer without asking again',
   ETag: 'the entity tag of what is in the body',
@@ -17,7 +17,7 @@ const headerTexts: Readonly<Record<HeaderName | 'Cache-Control', string>> = {
   Pragma: '`no-cache`',
 };
 
-/** One kind of failure: how HTTP calls it, what it means here, and its headers. */
+/** Text of one kind of failure: its name in HTTP, its meaning here, and its headers. */
 interface FailureText {
   readonly name: string;
   readonly says: string;
@@ -63,17 +63,17 @@ const failures: Readonly<Record<number, FailureText>> = {
   },
 };
 
-/** What the rules of the transport answer, whatever is asked for. */
+/** Statuses of the transport rules, common to all operations. */
 const ofEveryOperation = [400, 408, 412, 413, 414, 417, 421, 429, 431, 500];
 
-/** The name of the response of the token endpoint, which has no challenge where nobody used `Authorization` (RFC 6749 §5.2). */
+/** Name of the token endpoint's response without a challenge, when `Authorization` was not used (RFC 6749 §5.2). */
 const invalidClient = 'InvalidClient';
 
-/** The statuses with which an operation fails, and the response of each; `isOpen`: nobody has to say who calls. */
+/** Statuses with which an operation fails, and the response of each; `isOpen`: callers need not authenticate. */
 export function failuresOf(operation: Operation, isOpen: boolean): Readonly<Record<number, Json>> {
   const statuses = [
     ...ofEveryOperation,
-    // Whoever has to say who calls may have to do so on a new connection.
+    // A caller who must authenticate may need a new connection for it.
     ...(isOpen ? [] : [401, 503]),
     ...(operation.body === undefined ? [] : [415]),
     ...operation.failures,
@@ -114,7 +114,7 @@ export function describedHeaders(headers: AnswerHeaders = {}): Json {
   return Object.fromEntries([...described, ['Cache-Control', { $ref: '#/components/headers/Cache-Control' }]]);
 }
 
-/** Of headers that are not any text. */
+/** Schemas of headers whose value is not arbitrary text. */
 const headerSchemas: Readonly<Partial<Record<HeaderName, Json>>> = {
   ETag: { type: 'string', pattern: '^(?:W/)?"[!#-~]*"$' },
   'Retry-After': { type: 'integer', format: 'int32', minimum: 1 },

@@ -27,7 +27,7 @@ const idTokenShape = z.strictObject({
 });
 const signedPolicyDataShape = z.looseObject({ signedPolicyData: z.looseObject({}), signature: text, keyId: text });
 
-/** What clients of Athenz look up. */
+/** Look-ups of Athenz clients. */
 function directoryOperations(base: string, tag: string): readonly Operation[] {
   return [
     {

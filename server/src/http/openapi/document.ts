@@ -15,7 +15,7 @@ import { metadataOperations, serverOperations } from './public-operations.ts';
 import type { Served } from './served.ts';
 import { domainOperations, tokenOperations } from './token-operations.ts';
 
-/** A server with the default profile, base path and parts; nobody knows its host. */
+/** Server with the default profile, base path and parts; its host is unspecified. */
 export const usualServer: Served = {
   config: { profile: profiles.signet, anonymousKeys: false, management: { enabled: true, alone: false } },
   addresses: addressesAt('https://signet.example:4443', profiles.signet.basePath),
@@ -114,7 +114,7 @@ function securitySchemes({ config }: Served): Readonly<Record<string, Json>> {
   };
 }
 
-/** What decides who may call an operation. */
+/** Rules that decide which callers may use an operation. */
 interface Rules {
   readonly isOpen: (path: string) => boolean;
   readonly tokenUse: (method: string, path: string) => PrincipalTokenUse;

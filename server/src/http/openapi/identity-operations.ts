@@ -72,7 +72,7 @@ function list(types: readonly string[], isNegotiated: boolean): Record<200 | 304
 const crl = list(['application/pkix-crl', 'application/x-pem-file'], true);
 const format: Parameter = { says: 'without it `Accept` decides, and it is DER', schema: z.enum(['der', 'pem']) };
 
-/** What everybody needs who checks a certificate: the authorities, and what is revoked. */
+/** Operations for any verifier of certificates: the authorities, and revocation lists. */
 function authorityOperations(base: string, tag: string): readonly Operation[] {
   return [
     {
@@ -167,7 +167,7 @@ function instanceOperations(base: string, tag: string, identity: z.ZodType): rea
   ];
 }
 
-/** How people get certificates on the word of an OpenID Connect issuer. */
+/** Operations by which people get certificates on the word of an OpenID Connect issuer. */
 function loginOperations(base: string, tag: string): readonly Operation[] {
   const path = loginPath(base);
   return [

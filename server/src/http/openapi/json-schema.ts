@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** What callers send and what they get differ: some of the first is optional, and folded. */
+/** Direction of a schema: in requests some members are optional and folded. */
 type Direction = 'input' | 'output';
 
 /** A schema that stands once in the document. */
@@ -40,7 +40,7 @@ export class JsonSchemas {
   /** The components that were referred to, by themselves and by each other. */
   components(): Readonly<Record<string, Json>> {
     const schemas: Record<string, Json> = {};
-    // Those that follow from a conversion are met as well: a map goes on with what is added to it.
+    // Schemas that the conversion adds are visited as well: a map's iteration includes later entries.
     for (const [name, { schema, io }] of this.#referred) schemas[name] = this.#convert(schema, io);
     return Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)));
   }

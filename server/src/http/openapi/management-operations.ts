@@ -21,12 +21,12 @@ import { type AnswerHeaders, type Method, type Operation, type Parameter, pageOf
 const domain = `${base}/domains/{domainName}`;
 const tag = 'management';
 
-/** What stands at the beginning of the row of an operation. */
+/** Leading cells of an operation's row. */
 type Row = readonly [id: string, path: string, summary: string];
 
 const tagged: AnswerHeaders = { ETag: 'always' };
 
-/** What a path does not name cannot be missing. */
+/** Failures of an operation without those about names that its path does not have. */
 function failuresAt(path: string, ...others: readonly Operation['failures'][number][]): Operation['failures'] {
   return [403, ...(path.includes('{') ? ([404] as const) : []), ...others, 503];
 }
@@ -49,7 +49,7 @@ const changeFilters: Readonly<Record<string, Parameter>> = {
   after: { says: 'only what follows the record of this id, the oldest first', schema: z.int().meta({ minimum: 0 }) },
 };
 
-/** What a change takes, and what it answers. */
+/** Shapes of a change: its body and its answer. */
 interface ChangeShapes {
   readonly body: z.ZodType;
   readonly view: z.ZodType;

@@ -13,7 +13,7 @@ import { schemasOf, viewSchemasOf } from '../../model/fields.ts';
 import { recordFields } from '../../model/record-fields.ts';
 import { names } from './names.ts';
 
-/* What the management API shows: for the most part what documents say, with the name of the thing. */
+/* Shapes of the management API: for the most part those of documents, with the name of the object. */
 
 const name = z.string();
 const time = names.Timestamp;
@@ -35,7 +35,7 @@ export const memberShape = memberFieldsSchema.extend({ name: names.MemberName })
 export const keyShape = z.strictObject({
   id: names.KeyId,
   pem: z.string(),
-  /** Somebody registered it who was no administrator of the domain. */
+  /** Registered by a principal that was no administrator of the domain. */
   delegated: z.literal(true).optional(),
 });
 /** An assertion with the id by which it is removed. */
@@ -75,14 +75,14 @@ export const searchHitShape = z.strictObject({
   entry: z.string(),
 });
 const entryState = z.enum(['counts', 'expired', 'disabled']);
-/** How a principal comes to a role. */
+/** Path by which a principal has a role. */
 const rolePath = z.union([
   z.strictObject({ kind: z.literal('member'), entry: names.MemberName, state: entryState }),
   z.strictObject({ kind: z.literal('group'), group: names.MemberName, state: entryState }),
   z.strictObject({ kind: z.literal('assumed'), from: names.EntityName }),
   z.strictObject({ kind: z.literal('delegated'), domain: names.DomainName, from: names.EntityName }),
 ]);
-/** As bundles carry them. */
+/** Conditions in the form of bundles. */
 const wireConditions = z.strictObject({
   conditionsList: z.array(
     z.strictObject({
@@ -138,7 +138,7 @@ export const valueSet = z.union([
   }),
   z.null(),
 ]);
-/** What a dry run says: what would change, and who gains or loses which access. */
+/** Result of a dry run: the changes, and the access that principals gain or lose. */
 export const previewShape = z.strictObject({
   warnings: z.array(z.string()).optional(),
   changes: z.array(
@@ -147,15 +147,15 @@ export const previewShape = z.strictObject({
       kind: z.string(),
       domain: name,
       name,
-      /** What becomes of its fields, each as documents write it. */
+      /** Changes of its fields, each in the form of documents. */
       fields: z
         .array(z.strictObject({ field: z.string(), before: z.string().optional(), after: z.string().optional() }))
         .optional(),
     }),
   ),
-  /** Present when there are more changes than are listed: how many. */
+  /** Number of changes; present when there are more than are listed. */
   changesTotal: z.int().optional(),
-  /** Present when the impact is too large to list: how many gains and losses there are, or at least are. */
+  /** Totals of gains and losses, or lower bounds of them; present when the impact is too large to list. */
   impactTotals: z.strictObject({ gains: z.int(), losses: z.int(), isExact: z.boolean() }).optional(),
   impact: z
     .array(

@@ -38,7 +38,7 @@ export const names = {
   }),
 } as const;
 
-/** What the parameters of paths are; the others are described with their operation. */
+/** Schemas of path parameters; the others are described with their operation. */
 export const pathParameters: Readonly<Record<string, z.ZodType>> = {
   action: names.ActionName,
   domain: names.DomainName,

@@ -16,13 +16,13 @@ export type HeaderName =
   | 'X-Request-Id'
   | 'Pragma';
 
-/** Which headers an answer has: on each, or on some. Every answer has `Cache-Control`. */
+/** Headers of an answer: always or sometimes present. Every answer has `Cache-Control`. */
 export type AnswerHeaders = Readonly<Partial<Record<HeaderName, 'always' | 'sometimes'>>>;
 
-/** One answer of an operation; without content it has no body. */
+/** Answer of an operation; without content it has no body. */
 export interface OperationAnswer {
   readonly says: string;
-  /** What a JSON body holds. */
+  /** Schema of a JSON body. */
   readonly schema?: z.ZodType;
   /** Media types of a body that is not JSON. */
   readonly types?: readonly string[];
@@ -39,7 +39,7 @@ export interface Parameter {
 /** Statuses that not every operation may answer. */
 type Failure = 403 | 404 | 409 | 415 | 503;
 
-/** One operation of the server: the row of the table that the OpenAPI document is made of. */
+/** Operation of the server: the row of the table from which the OpenAPI document is generated. */
 export interface Operation {
   /** By which clients know it; unique. */
   readonly id: string;
@@ -55,11 +55,14 @@ export interface Operation {
   readonly body?: z.ZodType;
   /** `application/json` when absent. */
   readonly bodyType?: string;
-  /** Of the management API: a view, a list in pages or a change, each with the parameters that all of its kind have. */
+  /**
+   * Form of a management operation: a view, a list in pages or a change, each with the parameters that all of its kind
+   * have.
+   */
   readonly form?: 'view' | 'list' | 'change';
-  /** Whether callers may come without a certificate, as the body shows what they are. */
+  /** True if callers may come without a certificate, as the body attests them. */
   readonly isAttested?: boolean;
-  /** Whether failures have the members of RFC 6749 and no challenge. */
+  /** True if failures have the members of RFC 6749 and no challenge. */
   readonly isOAuth?: boolean;
   /** By status, what is not a failure. */
   readonly answers: Readonly<Record<number, OperationAnswer>>;

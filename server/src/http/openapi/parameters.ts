@@ -59,7 +59,7 @@ export function parameter(
   };
 }
 
-/** Those that all operations of a form have, and of those that caches can hold. */
+/** Parameters common to all operations of a form, and to those with cacheable answers. */
 export function commonOf({ form, method, answers }: Operation): readonly CommonParameter[] {
   if (form === 'change')
     return ['dryRun', 'reason', 'allowWildcard', 'removeMemberships', 'reuseName', 'match', 'isNew'];

@@ -47,7 +47,7 @@ export function metadataOperations({ addresses }: Pick<Served, 'addresses'>): re
   });
 }
 
-/** What probes ask, and this document. */
+/** Operations for probes, and this document. */
 export function serverOperations({ addresses }: Pick<Served, 'addresses'>): readonly Operation[] {
   const common = { method: 'get', tag: 'server', failures: [] } as const;
   return [

@@ -6,6 +6,6 @@ export interface Served {
     readonly management: Pick<ServerConfig['management'], 'enabled' | 'alone'>;
   };
   readonly addresses: Addresses;
-  /** Whether it issues certificates. */
+  /** True if it issues certificates. */
   readonly identity: boolean;
 }

@@ -44,7 +44,7 @@ export const cloudCredentialsShape = z.strictObject({
   expiration: names.Timestamp,
 });
 
-/** What is the same for all callers and may be kept for a while. */
+/** Answers that are the same for all callers and may be cached for a while. */
 export function cached(schema: z.ZodType, says: string): Record<200 | 304, OperationAnswer> {
   return { 200: { says, schema, headers: { ETag: 'always' } }, 304: { says: 'the caller has it' } };
 }
@@ -96,7 +96,7 @@ const bundleDomainsShape = z.strictObject({
   domains: z.array(names.DomainName),
 });
 
-/** What is given of a domain: its signed policy, the keys of its services, and credentials of its cloud account. */
+/** Operations of a domain: its signed policy, the keys of its services, and credentials of its cloud account. */
 export function domainOperations(base: string): readonly Operation[] {
   const tag = 'tokens';
   const domain = `${base}/domain/{domainName}`;

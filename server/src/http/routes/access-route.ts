@@ -26,10 +26,10 @@ import { answerPlainJson } from '../plain-answer.ts';
 export interface AccessDeps {
   readonly snapshot: () => Snapshot;
   readonly clock: Clock;
-  /** Whether the certificate of this thumbprint was revoked. */
+  /** True if the certificate of this thumbprint was revoked. */
   readonly isRevokedThumbprint: (thumbprint: string) => boolean;
   /**
-   * Whether asking about another principal takes `access_check` on `<domain>:principal.<principal>`
+   * True if a check of another principal takes `access_check` on `<domain>:principal.<principal>`
    * (docs/reference/access-checks.md#who-may-ask).
    */
   readonly restricted: boolean;
@@ -50,15 +50,15 @@ export function accessRoute(deps: AccessDeps): RouterMiddleware<RequestState> {
   };
 }
 
-/** What may be asked. */
+/** Fields of a query. */
 type QuestionField = 'action' | 'resource' | 'principal' | 'domain' | 'thumbprint';
 
 interface Question {
   readonly action: ActionName;
   readonly resource: string;
-  /** Of the resource. */
+  /** Domain of the resource. */
   readonly domain: DomainName;
-  /** Absent: about the caller. */
+  /** Principal in question; absent: the caller. */
   readonly principal: PrincipalName | undefined;
   readonly trustDomain: DomainName | undefined;
   readonly thumbprint: string | undefined;
@@ -76,14 +76,17 @@ export function parseQuestion(fields: Readonly<Partial<Record<QuestionField, unk
   };
 }
 
-/** Whether it is granted; the caller pays. Throws `UnknownDomainError`, and `ForbiddenError` for who may not ask. */
+/**
+ * True if the access is granted; the caller is charged. Throws `UnknownDomainError`, and `ForbiddenError` for a caller
+ * who may not ask.
+ */
 export function isGranted(deps: AccessDeps, snapshot: Snapshot, ctx: RouteContext, question: Question): boolean {
   const { action, resource, domain, trustDomain, thumbprint, principal = requireIdentity(ctx).name } = question;
   const asked = { principal, action, resource, ...(trustDomain !== undefined && { trustDomain }) };
   const answer = checkAccess(snapshot, asked, deps.clock.now());
   comparedFor(ctx)(answer.work);
   requireRightToAsk(deps, snapshot, ctx, { domain, principal });
-  // A certificate that was revoked speaks for nobody, whatever its principal may do with another.
+  // A revoked certificate grants nothing, whatever its principal may do with another.
   return answer.granted && !(thumbprint !== undefined && deps.isRevokedThumbprint(thumbprint));
 }
 
@@ -144,7 +147,7 @@ function parseResource(value: unknown, at: string): { resource: string; domain: 
   return { resource: value, domain: parseDomainName(value.slice(0, colon), `domain of the ${at}resource`) };
 }
 
-/** Whose roles are asked about, and in which domain. */
+/** Principal and domain whose roles are requested. */
 interface AskedPrincipal {
   readonly domain: DomainName;
   readonly principal: PrincipalName;

@@ -26,7 +26,7 @@ export function bundleDomainsRoute(snapshot: () => Snapshot): RouterMiddleware<R
     const named = snapshot().bundleDomains.get(reader) ?? none;
     const answer = (named === none ? undefined : answers.get(named)) ?? answerOf(reader, named);
     if (named !== none) answers.set(named, answer);
-    // Another caller gets another answer.
+    // The answer depends on the caller.
     ctx.set('Cache-Control', 'private, no-cache');
     ctx.set('ETag', answer.tag);
     if (matchesEntityTag(ctx.req.headers['if-none-match'], answer.tag)) ctx.status = 304;

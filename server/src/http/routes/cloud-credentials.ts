@@ -9,7 +9,7 @@ import { comparedFor } from '../compared-for.ts';
 import { answerJson, type RequestState, requireIdentity } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
 
-/** Absent parts mean that this server hands out no cloud credentials. */
+/** Dependencies of cloud credentials; undefined: this server issues none. */
 export type CloudCredentialsDeps = GetCredentialsDeps | undefined;
 
 /** `GET /domain/{domainName}/role/{roleName}/creds`: temporary credentials of a cloud role (docs/reference/cloud-credentials.md#who-may). */
@@ -24,7 +24,7 @@ export function cloudCredentialsRoute(deps: CloudCredentialsDeps): RouterMiddlew
     );
     if (deps === undefined) throw new InvalidRequestError('cloud credentials are not configured on this server');
     const caller = { principal: name, certificate: ctx.state.certificate };
-    // Whether the certificate was revoked, as the store says it.
+    // Cost of reading the certificate's revocation from the store.
     ctx.state.work += costs.read;
     const asked = () => {
       ctx.state.work += costs.cloudCall;

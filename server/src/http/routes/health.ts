@@ -18,21 +18,21 @@ export interface ReadinessDeps {
   readonly clock: Clock;
   readonly snapshot: () => Snapshot;
   readonly keys: SigningKeys;
-  /** Of the snapshot in force; `error` while the store cannot be read. */
+  /** Status of the snapshot in force; `error` while the store cannot be read. */
   readonly snapshotStatus: () => {
     readonly counter: number;
     readonly refreshedAt: number;
     readonly error?: string;
     readonly divergence?: Pick<Divergence, 'known' | 'found'>;
   };
-  /** Whether the store can be written, and what its records say of the own clock. */
+  /** Condition of the store for writes, and the own clock compared with the store's records. */
   readonly storeWatch: Pick<StoreWatch, 'condition' | 'clock'>;
   readonly isStopping: () => boolean;
   /** The life of the server's own certificate, in milliseconds since the epoch. */
   readonly certificate: () => { readonly notBefore: number; readonly notAfter: number };
-  /** Absent when no certificates are issued. */
+  /** Absent when no certificates are issued: revocation lists. */
   readonly crls?: Pick<CrlPublisher, 'freshness'> | undefined;
-  /** Absent when no certificates are issued. */
+  /** Authorities in use; absent when no certificates are issued. */
   readonly issuers?: Pick<Issuers, 'current'> | undefined;
 }
 
@@ -78,7 +78,7 @@ function isDegraded(deps: ReadinessDeps): boolean {
   return storeOf(deps) !== 'readable' || deps.storeWatch.clock().state !== 'fit';
 }
 
-/** Whether the probe is one of a balancer that sends changes. Throws `InvalidRequestError`. */
+/** True if the probe is one of a balancer that sends changes. Throws `InvalidRequestError`. */
 function asksForWrites({ querystring }: RouteContext): boolean {
   const purpose = querystring === '' ? undefined : parseParameters(querystring, 'query').get('for');
   if (purpose === undefined || purpose === 'writes') return purpose === 'writes';

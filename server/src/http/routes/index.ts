@@ -21,7 +21,7 @@ import type { RouteDeps } from './route-deps.ts';
 import { servicePublicKeyRoute } from './service-public-key.ts';
 import { sshCertificateRoute, sshRevocationsRoute, sshRevokeRoute } from './ssh-certificate.ts';
 
-/** What one profile serves beside the other. */
+/** Routes of one profile that the other does not have. */
 interface ProfileRoutes {
   readonly mount: (router: Router<RequestState>, deps: RouteDeps) => void;
   /** Members of the metadata that replace or follow the usual ones. */
@@ -33,7 +33,7 @@ const profileRoutes: Readonly<Record<ProfileRules['name'], ProfileRoutes>> = {
   athenz: { mount: mountAthenzRoutes, metadata: athenzMetadata },
 };
 
-/** What services and updaters ask for all the time. */
+/** Routes of the busiest operations, for services and updaters. */
 export function mountBusyRoutes(router: Router<RequestState>, { config, addresses, tokens, bundles }: RouteDeps): void {
   router.post(
     `${addresses.basePath}/oauth2/token`,
@@ -84,7 +84,7 @@ export function mountOpenApi(
   for (const path of openApiPaths(addresses)) router.get(path, route);
 }
 
-/** What probes ask. */
+/** Routes of probes. */
 export function mountHealthRoutes(router: Router<RequestState>, { addresses, readiness }: RouteDeps): void {
   for (const path of healthPaths(addresses)) router.get(path, healthRoute);
   for (const path of readinessPaths(addresses)) router.get(path, readinessRoute(readiness));

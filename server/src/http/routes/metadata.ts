@@ -16,7 +16,7 @@ export function serverMetadata(addresses: Addresses, bound: boolean): Readonly<R
     grant_types_supported: ['client_credentials'],
     // There is no authorization endpoint; RFC 8414 §2 wants the member, and §3.2 no empty array.
     response_types_supported: ['none'],
-    // Of the others, `<domain>:domain` and `<domain>:role.<role>`, there are as many as roles.
+    // The others, `<domain>:domain` and `<domain>:role.<role>`, are as numerous as roles.
     scopes_supported: ['openid'],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['ES256'],

@@ -17,7 +17,7 @@ export interface PolicyBundleDeps {
   readonly snapshot: () => Snapshot;
   readonly publisher: BundlePublisher;
   readonly profile: Pick<ProfileRules, 'bundleSignature' | 'bundleConditionsIgnored' | 'bundleTag'>;
-  /** How long a cache may answer a `GET` without asking again, in seconds. */
+  /** Maximum cache lifetime of an answer to `GET`, in seconds. */
   readonly maxAgeSeconds: number;
 }
 
@@ -80,14 +80,14 @@ const tags: Readonly<Record<ProfileRules['bundleTag'], TagOf>> = {
 /** A choice of versions is not what the time of the last change stands for. */
 const chosenTags: typeof tags = { ...tags, modified: noTag };
 
-/** How a bundle is answered. */
+/** Form of a bundle's answer. */
 interface BundleAnswer {
   readonly tagOf: TagOf;
   /** The tag of what is as good as the bundle, to whoever has it. */
   readonly formerly?: TagOf;
   readonly conditionsIgnored: boolean;
   readonly cacheControl: string;
-  /** Whether others are given the same text. */
+  /** True if other callers get the same text. */
   readonly isShared: boolean;
 }
 

@@ -9,7 +9,7 @@ export function readinessPaths({ basePath }: Addresses): string[] {
   return [...new Set(['/readyz', `${basePath}/readyz`])];
 }
 
-/** What probes ask for, at no cost. */
+/** Paths of probes, which are free of charge. */
 export function probePaths(addresses: Addresses): ReadonlySet<string> {
   return new Set([...healthPaths(addresses), ...readinessPaths(addresses)]);
 }

@@ -8,7 +8,7 @@ import { parseParameters } from '../parameters.ts';
 
 interface PublicKeysDeps {
   readonly keys: SigningKeys;
-  /** How long a cache may keep the answer, in seconds. */
+  /** Maximum cache lifetime of the answer, in seconds. */
   readonly maxAgeSeconds: number;
 }
 

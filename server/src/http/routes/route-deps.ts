@@ -7,7 +7,7 @@ import type { IdentityRouteDeps } from './identity/identity-deps.ts';
 import type { PolicyBundleDeps } from './policy-bundle.ts';
 import type { SshRouteDeps } from './ssh-certificate.ts';
 
-/** What the operations need. */
+/** Dependencies of the routes. */
 export interface RouteDeps {
   readonly config: ServerConfig;
   readonly addresses: Addresses;
@@ -15,7 +15,7 @@ export interface RouteDeps {
   readonly access: AccessDeps;
   readonly bundles: PolicyBundleDeps;
   readonly readiness: ReadinessDeps;
-  /** Absent when no issuer is configured. */
+  /** Identity routes; absent when no issuer is configured. */
   readonly identity?: IdentityRouteDeps | undefined;
   readonly ssh: SshRouteDeps;
   readonly cloud: CloudCredentialsDeps;

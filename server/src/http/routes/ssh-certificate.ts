@@ -19,7 +19,7 @@ export interface SshRouteDeps {
   readonly instances: Pick<InstanceStore, 'statusOf'>;
   readonly store: Pick<Store, 'change'>;
   readonly naming: NamingRules;
-  /** How long a cache may keep the list of what is revoked. */
+  /** Maximum cache lifetime of the revocation list. */
   readonly krlMaxAgeSeconds: number;
   readonly revocations: KrlRevocations;
 }
@@ -30,7 +30,8 @@ export interface SshRouteDeps {
  */
 export function sshCertificateRoute(deps: SshRouteDeps): RouterMiddleware<RequestState> {
   return async (ctx) => {
-    // INVARIANT: a principal token does not do here, as it may name somebody other than the certificate, whose end and names count.
+    // INVARIANT: a principal token is not enough here, as it may name another principal than the certificate, whose
+    // expiry and names apply.
     const caller = requireCaller(ctx);
     const request = parseSshCertRequest(bodyJson(ctx));
     const { serial, issuedAt, notAfter } = caller.certificate;

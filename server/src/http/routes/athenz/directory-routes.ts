@@ -18,7 +18,7 @@ import { comparedFor } from '../../compared-for.ts';
 import { answerJson, type RequestState, requirePrincipal } from '../../context.ts';
 import { parseParameters } from '../../parameters.ts';
 
-/* What clients of Athenz look up of domains and services (docs/reference/athenz.md#look-ups). */
+/* Dependencies of the look-ups of Athenz clients of domains and services (docs/reference/athenz.md#look-ups). */
 
 interface DirectoryDeps {
   readonly snapshot: () => Snapshot;

@@ -38,7 +38,7 @@ export function mountAthenzRoutes(router: Router<RequestState>, deps: RouteDeps)
   }
 }
 
-/** What clients of Athenz require of the metadata beside what ours do. */
+/** Metadata that clients of Athenz require in addition. */
 export function athenzMetadata({ baseUrl }: Addresses): Readonly<Record<string, unknown>> {
   return {
     authorization_endpoint: `${baseUrl}/oauth2/auth`,

@@ -38,7 +38,7 @@ export function authorityCertificatesRoute(
 export interface RevocationListDeps {
   readonly crls: CrlPublisher;
   readonly clock: Clock;
-  /** How long a cache may keep a list that lives long enough. */
+  /** Maximum cache lifetime of a list that is valid for long enough. */
   readonly crlMaxAgeSeconds: number;
 }
 
@@ -83,7 +83,7 @@ async function joined(lists: readonly GivenCrl[]): Promise<string> {
   return (await Promise.all(lists.map((list) => list.pem()))).join('');
 }
 
-/** As the query says; else PEM for those who say that they would rather have it. */
+/** Format of the answer by the query; else PEM for clients that prefer it. */
 function formatOf(ctx: RouteContext): 'der' | 'pem' {
   const format = parseParameters(ctx.querystring, 'query').get('format');
   if (format === 'der' || format === 'pem') return format;

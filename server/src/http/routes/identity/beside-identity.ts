@@ -17,7 +17,7 @@ interface GivenIdentity {
 }
 
 /**
- * What an answer to an instance holds beside its identity: the body says what it wants before anything is given. Throws
+ * Members of an answer to an instance beside its identity: the body is validated before anything is issued. Throws
  * `InvalidRequestError`.
  */
 export type BesideIdentity = (body: unknown) => (given: GivenIdentity) => Readonly<Record<string, unknown>>;

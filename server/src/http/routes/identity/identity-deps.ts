@@ -11,16 +11,16 @@ import type { RouteContext } from '../../context.ts';
 import type { RevocationListDeps } from './authority-certificates.ts';
 import type { BesideIdentity } from './beside-identity.ts';
 
-/** What the operations on certificates need. */
+/** Dependencies of the operations on certificates. */
 export interface IdentityRouteDeps extends RevocationListDeps {
   readonly instances: InstanceDeps;
   readonly roles: RoleCertificateDeps;
   readonly registerTokens: RegisterTokenDeps;
   readonly people: IssueIdentityDeps;
   readonly login: LogInDeps;
-  /** What `signet login` is told of the issuers. */
+  /** Metadata of the issuers for `signet login`. */
   readonly loginMetadata: LoginMetadata;
-  /** What `expiryTime` counts. */
+  /** Unit of `expiryTime`, in seconds. */
   readonly expiryTimeSeconds: number;
   readonly beside: BesideIdentity;
   readonly basePath: string;

@@ -32,7 +32,7 @@ export function mountIdentityRoutes(router: Router<RequestState>, deps: Identity
   });
 }
 
-/** What everybody needs who checks a certificate: the authorities, and what is revoked. `guard` decides who may ask. */
+/** Routes for any verifier of certificates: the authorities, and revocation lists. `guard` restricts the callers. */
 export function mountAuthorityRoutes(
   router: Router<RequestState>,
   base: string,
@@ -44,7 +44,7 @@ export function mountAuthorityRoutes(
   router.get(`${base}/crl/:issuer`, guard, revocationListRoute(deps));
 }
 
-/** Whether requests to a path carry certificate requests. */
+/** Predicate: requests to a path carry certificate requests. */
 export function carriesRequests(basePath: string): (path: string) => boolean {
   const grammar =
     /^\/(?:instance(?:\/|$)|rolecert$|sshcert$|domain\/[^/]+\/role\/[^/]+\/token$|principal\/[^/]+\/certificate$)/;

@@ -18,7 +18,7 @@ export const requestSchema = z.strictObject({
   salt: z.string().regex(saltGrammar),
 });
 
-/** How long a client may keep what it was told of the issuers. */
+/** Maximum cache lifetime of the issuers' metadata. */
 const metadataSeconds = 60;
 
 /** Where people log in; they have no certificate yet. */

@@ -21,7 +21,7 @@ export function refreshServiceRoute(deps: IdentityRouteDeps): RouterMiddleware<R
   return async (ctx) => {
     const { principalToken, address } = ctx.state;
     const { keyId: by } = principalToken ?? {};
-    // By the server's own signature nobody shows that he holds a key.
+    // The server's own signature does not prove that the caller holds a key.
     const isByKey = principalToken !== undefined && by !== undefined;
     const caller = isByKey ? { ...principalToken, keyId: by, address } : requireCaller(ctx);
     const domain = parseDomainName(ctx.params['domain'], 'domain');
