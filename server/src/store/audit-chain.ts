@@ -34,7 +34,7 @@ export function* auditHashInSteps(previous: string, row: UnchainedAudit): Steps<
     row.before,
     row.after,
   ];
-  // As `JSON.stringify` writes the list of them.
+  // Same text as `JSON.stringify` of the array.
   for (const [index, one] of said.entries()) {
     hash.update(index === 0 ? '[' : ',');
     for (const piece of typeof one === 'string' ? quotedPieces(one) : [JSON.stringify(one)]) {
@@ -78,8 +78,8 @@ export async function verifyAuditChain(db: Kysely<Schema>, known?: string): Prom
 const recordsAStatement = 1000;
 
 /**
- * Whether the audit log passes through the head of that state: rows of the feed are removed, audit records never. True before the first change,
- * which every history has been through.
+ * True if the audit log passes through the head of that state: rows of the feed are removed, audit records never. True
+ * before the first change, which every history shares.
  */
 export async function passesThrough(
   db: Kysely<Schema>,

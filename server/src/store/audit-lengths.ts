@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 
-/** Records that are read at once have at most so many characters of what was before and after, or are one record. */
+/** Page limit for audit records: characters of their texts before and after, or a single record. */
 const maxPageCharacters = 1_000_000;
 
 /** In bytes, which are told without reading them: the characters of a page of large records are gigabytes. */

@@ -14,7 +14,7 @@ const sideSchema = z.object({ roles: orNone, groups: orNone, policies: orNone, s
 
 const rowsAStatement = 500;
 
-/** What a record says of one object before or after a change; empty where it does not name it. */
+/** Part of an audit record about one object before or after a change; empty where it does not name it. */
 export function sideOf(text: string | undefined, { kind, name }: ObjectKey): readonly unknown[] {
   return text === undefined
     ? []
@@ -59,7 +59,7 @@ export async function insertAuditObjects(
   for (const part of chunks(rows, rowsAStatement)) await db.insertInto('audit_objects').values(part).execute();
 }
 
-/** What of a domain a change is about: what its audit record names. */
+/** Objects of a domain that a change concerns: those that its audit record names. */
 export function objectsOf({ roles, groups, policies, services }: DomainChange): readonly ObjectKey[] {
   const of = (kind: ObjectKind, names: readonly string[]) => [...new Set(names)].map((name) => ({ kind, name }));
   const named = (diff: ListDiff<{ readonly name: string }>) =>

@@ -8,7 +8,7 @@ import { insertAuditObjects } from './audit-objects.ts';
 import type { AuditTable, Schema } from './database-schema.ts';
 import { chunks, optional, orNull } from './row-values.ts';
 
-/** Those whose subject is a domain. */
+/** Actions whose subject is a domain. */
 const domainActions: readonly AuditAction[] = ['create', 'change', 'delete'];
 
 /** Where a record stands in the log. */
@@ -86,7 +86,10 @@ function isWanted({ actor, since, until }: AuditQuery, row: LookedAt): boolean {
   return (since === undefined || row.at >= since) && (until === undefined || row.at < until);
 }
 
-/** Whether so many records in a row are from outside of the time asked for that nothing else is looked for: clocks are seldom set back, and not by much. */
+/**
+ * True if the last records in a row are all outside of the requested time, and enough of them to stop: clocks are
+ * seldom set back, and not by much.
+ */
 function isBehind({ after, since, until }: AuditQuery, rows: readonly LookedAt[]): boolean {
   if (after === undefined) return since !== undefined && rows.every(({ at }) => at < since);
   return until !== undefined && rows.every(({ at }) => at >= until);

@@ -45,7 +45,7 @@ function items<Item>(side: Side, { removed, added, changed }: ListDiff<Item>): r
   return [...(side === 'before' ? removed : added), ...changed.map((item) => item[side])];
 }
 
-/** Of a role or group only the members that differ: it may have a hundred thousand others. */
+/** Changed members only for a role or group: it may have a hundred thousand others. */
 function lists(side: Side, changes: readonly MemberListChange[]): readonly unknown[] {
   return changes.flatMap(({ [side]: list, members }) => {
     return list === undefined ? [] : [{ ...list, members: items(side, members) }];

@@ -4,7 +4,7 @@ import { headOfChanges } from './change-rows.ts';
 import type { Schema } from './database-schema.ts';
 import { type Places, rowsStatement, statement } from './statement.ts';
 
-/* What is executed for each certificate that is issued, and hardly ever changes: put into words once for each store. */
+/* Statements for each issued certificate, with few variants: compiled once for each store. */
 
 export interface NewCertificate {
   readonly serial: string;
@@ -101,7 +101,7 @@ export function certificateStatements() {
   };
 }
 
-/** What is executed in the transaction that records a certificate as issued. */
+/** Statements of the transaction that records a certificate as issued. */
 export function recordingStatements() {
   return {
     confirm: statement((db, row: Places<{ readonly serial: string; readonly fingerprint: string }>) =>
@@ -201,7 +201,7 @@ export function instanceStatements() {
   };
 }
 
-/** Whether the presented serial number is the current one, or the previous one for the first time. */
+/** Condition: the presented serial number is the current one, or the previous one for the first time. */
 function ofLineage(where: ExpressionBuilder<Schema, 'instances'>, row: Places<Pick<NextSerial, 'presented'>>) {
   return where.or([
     where('current_serial', '=', row.at('presented')),

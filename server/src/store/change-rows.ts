@@ -12,7 +12,7 @@ import { chunks } from './row-values.ts';
  * the audit log that it left behind; it proves that the feed goes on without a gap.
  */
 
-/** One thing that a change touched. A kind or key that a reader does not know stands for everything in its domain. */
+/** Thing that a change touched. A kind or key that a reader does not know stands for everything in its domain. */
 export type Touched =
   /**
    * Attributes, roles, groups, policies or services of the domain, or whether there is one; with the key `lists` no policy and no
@@ -32,11 +32,14 @@ export const signingKeys: Touched = { kind: 'keys', domain: '', key: '' };
 export const maxNames = 1000;
 /** Past these it is cheaper to read the whole store: no more are followed, and so no more are kept. */
 export const maxRows = 20_000;
-/** Rows are removed after so many changes, and after each change that writes more than so many. */
+/**
+ * Pruning interval: rows are removed after this number of changes, and after each change that writes more than this
+ * number of rows.
+ */
 const pruningInterval = 256;
 const rowsAStatement = 500;
 
-/** Everything of a domain: it was deleted, and another one of its name may be there before anybody looks. */
+/** Everything of a domain: it was deleted, and another one of its name may exist before the next reader looks. */
 export function wholeDomain(domain: DomainName): Touched[] {
   return [
     { kind: 'domain', domain, key: '' },
@@ -44,7 +47,7 @@ export function wholeDomain(domain: DomainName): Touched[] {
   ];
 }
 
-/** What a change of a domain touches. */
+/** Things that a change of a domain touches. */
 export function touchedBy(change: DomainChange): Touched[] {
   const { name: domain } = change;
   const names = changedNames(change);
@@ -74,8 +77,8 @@ function changedNames({ roles, groups }: DomainChange): ReadonlySet<string> | 'm
 }
 
 /**
- * Writes what the change that leads to this state touched, and from time to time removes what nobody will follow. Of a change that nobody
- * will follow either, only the head is kept: whoever is behind it reads the whole store.
+ * Writes the things that the change to this state touched, and at intervals removes the rows that no reader will
+ * follow. Of a change that none will follow either, only the head is kept: readers behind it read the whole store.
  */
 export async function insertChanges(
   db: Kysely<Schema>,
@@ -101,7 +104,10 @@ async function prune(db: Kysely<Schema>): Promise<void> {
   if (last !== undefined) await removeBefore(db, last.seq);
 }
 
-/** Removes what nobody needs who follows from that change on: its head stays. In parts, between which others have their turn. */
+/**
+ * Removes the rows before a change from which all readers go on: its head stays. In parts, between which other work has
+ * its turn.
+ */
 async function removeBefore(db: Kysely<Schema>, seq: number): Promise<void> {
   for (;;) {
     const oldest = sql`select seq, domain, kind, key from changes
@@ -111,22 +117,22 @@ async function removeBefore(db: Kysely<Schema>, seq: number): Promise<void> {
   }
 }
 
-/** Of the state of the store in `meta`: see `StoreState.head`. Empty before the first change. */
+/** Head of the state of the store in `meta`: see `StoreState.head`. Empty before the first change. */
 export const headOfChanges = sql<string>`coalesce(
   (select key from changes where seq = meta.counter and domain = '' and kind = 'head'), '')`;
 
-/** What was touched in one domain. */
+/** Touched things in one domain. */
 export interface DomainChanges {
-  /** What beside members: `lists` is everything but policies and services. */
+  /** Parts beside members: `lists` is everything but policies and services. */
   readonly model: 'all' | 'lists' | 'nothing';
-  /** Whose entries were. */
+  /** Names whose entries were touched. */
   readonly names: ReadonlySet<string> | 'all';
 }
 
 /**
- * What was touched after `known`, by domain, or why that cannot be told. INVARIANT: it is told only where the feed
- * goes on without a gap from the very state that the reader has. After a restore, in another history of the store, behind what was removed
- * or past a writer that wrote no rows, a member that left would keep its access.
+ * Things touched after `known`, by domain, or why they cannot be told. INVARIANT: they are told only where the feed
+ * goes on without a gap from the very state that the reader has. After a restore, in another history of the store,
+ * behind pruned rows or past a writer that wrote no rows, a member that left would keep its access.
  */
 export async function changesAfter(
   db: Kysely<Schema>,
@@ -159,7 +165,7 @@ async function gapAfter(db: Kysely<Schema>, known: StoreState, state: StoreState
   return (await passesThrough(db, known)) ? 'distance' : 'divergence';
 }
 
-/** Whether a domain is as it was in the state `known`; false where that cannot be told. */
+/** True if a domain is as it was in the state `known`; false where that cannot be told. */
 export async function isUnchanged(
   db: Kysely<Schema>,
   domain: DomainName,

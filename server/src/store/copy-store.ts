@@ -10,7 +10,7 @@ import { tableShapes } from './sqlite/table-shapes.ts';
 
 interface CopyOptions {
   readonly resume: boolean;
-  /** Whether servers may go on with the source: what they change after this instant is not in the copy. */
+  /** True if servers may go on with the source: their changes after this instant are not in the copy. */
   readonly whileRunning: boolean;
   readonly onProgress?: OnProgress;
 }
@@ -27,7 +27,7 @@ export async function copyStore(from: StorePlace, to: StorePlace, options: CopyO
   );
 }
 
-/** What two stores hold, each as of one instant. */
+/** Contents of two stores, each as of one instant. */
 interface Comparison {
   readonly from: { readonly digest: string; readonly rows: number };
   readonly to: { readonly digest: string; readonly rows: number };

@@ -21,7 +21,7 @@ interface MetaTable {
   written_by: string;
 }
 
-/** What each change touched; see `change-rows.ts`. */
+/** Things that each change touched; see `change-rows.ts`. */
 interface ChangesTable {
   /** The change counter that the change left behind. */
   seq: number;
@@ -114,7 +114,7 @@ interface ServiceKeysTable {
   key_id: string;
   pem: string;
   created_at: number;
-  /** 1: by somebody who was no administrator of the domain. */
+  /** 1: registered by a principal that was no administrator of the domain. */
   delegated: number;
 }
 
@@ -133,11 +133,11 @@ export interface InstancesTable {
   instance_id: string;
   current_serial: string;
   previous_serial: string | null;
-  /** Whether the previous one has been accepted once. */
+  /** 1: the previous one has been accepted once. */
   previous_used: number;
   revoked: number;
   client_only: number;
-  /** What the provider said last. */
+  /** Last answer of the provider. */
   ssh_allowed: number;
   hostname: string | null;
   registered_at: number;
@@ -224,7 +224,7 @@ export interface AuditTable {
   hash: string;
 }
 
-/** Which things of a domain an audit record concerns. */
+/** Objects of a domain that an audit record concerns. */
 interface AuditObjectsTable {
   domain: string;
   kind: string;

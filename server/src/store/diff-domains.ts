@@ -57,7 +57,7 @@ function attributesOf<Fields extends DomainFields>({
   return fields;
 }
 
-/** What differs between versions of policies as they are stored and as they shall be. */
+/** Difference between the stored versions of policies and the desired ones. */
 export function* diffPoliciesInSteps(
   before: readonly StoredPolicy[],
   after: readonly PolicyRecord[],
@@ -134,7 +134,7 @@ function fieldsAlone<List extends RoleFields | GroupFields>({ members: _, ...fie
   return fields as unknown as List;
 }
 
-/** What differs between two lists of members. */
+/** Difference between two lists of members. */
 export function diffMembersInSteps(
   before: readonly MemberRecord[],
   after: readonly MemberRecord[],
@@ -155,8 +155,8 @@ function* isSamePolicy(one: PolicyRecord, other: PolicyRecord): Steps<boolean> {
 }
 
 /**
- * Whether bundles of the domain carry something else after the change: policies came, went, or differ in more than what they are described
- * with.
+ * True if bundles of the domain differ after the change: policies were added, removed, or differ in more than their
+ * descriptions.
  */
 export function* changesBundleInSteps({ removed, added, changed }: ListDiff<PolicyRecord>): Steps<boolean> {
   if (removed.length + added.length > 0) return true;
@@ -164,13 +164,13 @@ export function* changesBundleInSteps({ removed, added, changed }: ListDiff<Poli
   return false;
 }
 
-/** Whether bundles carry the same for both, but for the time of the change. */
+/** True if bundles carry the same for both, but for the time of the change. */
 export function isSameInBundle(one: PolicyRecord, other: PolicyRecord): Steps<boolean> {
   const undescribed = ({ description: _, ...policy }: PolicyRecord): PolicyRecord => policy;
   return isSamePolicy(undescribed(one), undescribed(other));
 }
 
-/** Whether two rules say the same. */
+/** True if two assertions are equal. */
 export function isSameAssertion(one: AssertionRecord, other: AssertionRecord | undefined): boolean {
   if (one === other) return true;
   return (

@@ -5,7 +5,7 @@ import type { AuditRecord } from '../model/records.ts';
 import { instanceColumns, revokeRows, toInstance, whereInstance } from './certificate-rows.ts';
 import type { Schema } from './database-schema.ts';
 
-/** What the audit log says of the end of an instance, and how many certificates were revoked with it. */
+/** Audit record of the end of an instance, and the number of certificates that were revoked with it. */
 export interface InstanceEnd extends Pick<AuditRecord, 'action' | 'subject' | 'before' | 'after'> {
   readonly certificates: number;
 }
@@ -95,8 +95,8 @@ async function findInstance(db: Kysely<Schema>, key: InstanceKey): Promise<Insta
 }
 
 /**
- * Every certificate of the instance that has not expired, also those that nobody received, and the logins that they asked for. Answers their
- * serial numbers.
+ * Revokes every certificate of the instance that has not expired, also those that were never received, and the logins
+ * that they asked for. Returns their serial numbers.
  */
 async function revokeCertificates(
   db: Kysely<Schema>,

@@ -12,10 +12,10 @@ export interface NamesContext {
   readonly db: Kysely<Schema>;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Who deletes. */
+  /** Principal that deletes. */
   readonly actor: string;
   audit(record: Pick<AuditRecord, 'action' | 'subject' | 'before' | 'after'>): Promise<void>;
-  /** Told how many certificates are revoked. */
+  /** Called with the number of revoked certificates. */
   revoked(reason: RevocationReason, count: number): void;
 }
 
@@ -64,7 +64,7 @@ async function reuse({ db, audit }: NamesContext, name: string, subject: string)
 async function endService(context: NamesContext, domain: string, service: string): Promise<void> {
   const { db, now, actor } = context;
   const principal = `${domain}.${service}`;
-  // What it was given, whoever asked for it; the second question finds those that an operator asked for.
+  // Certificates issued to it, whoever asked for them; the second query finds those that an operator asked for.
   const certificates = await revokeAll(context, [
     sql<boolean>`holder = ${principal}`,
     sql<boolean>`subject = ${principal} and kind in ('service', 'role')`,

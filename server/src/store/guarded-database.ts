@@ -79,7 +79,7 @@ export function guardDatabase(database: StoreDatabase): GuardedDatabase {
     read: async <Result>(query: (db: Kysely<Schema>) => Promise<Result>) => {
       const { promise, resolve, reject } = Promise.withResolvers<Result>();
       const start = (db: Kysely<Schema>) => {
-        // One that throws at once is no matter of those that come along.
+        // A query that throws synchronously must not fail the rest of the batch.
         try {
           resolve(query(db));
         } catch (error) {
@@ -87,7 +87,7 @@ export function guardDatabase(database: StoreDatabase): GuardedDatabase {
         }
       };
       reads.push({ start, fail: reject });
-      // What else this turn of the event loop asks for comes along.
+      // Further reads of this turn of the event loop join the batch.
       if (reads.length === 1) setImmediate(() => void startReads());
       try {
         return await promise;
@@ -109,7 +109,7 @@ export function guardDatabase(database: StoreDatabase): GuardedDatabase {
       });
       if (!busy) {
         busy = true;
-        // What else this turn of the event loop asks for comes along.
+        // Further changes of this turn of the event loop join the batch.
         setImmediate(() => void drain());
       }
       return promise;

@@ -88,7 +88,7 @@ export class KyselyInstanceStore implements InstanceStore {
     const columns = { ...instanceColumns(key), serial, presented: presented.serial, at: presented.at };
     const values = { ...columns, not_after: notAfter, ssh_allowed: flag(sshAllowed === true) };
     return this.#recorder.record(conditions, async (db) => {
-      // One statement compares and changes: it is the common case, and needs no look before.
+      // Common case: one statement compares and changes, and needs no query before.
       const { numAffectedRows: moved } = await this.#statements.rotate.execute(db, values);
       if (moved !== 1n) return (await this.#statusOf(db, key, presented.serial)).lineage;
       await this.#recorder.confirm(db, serial, fingerprint);
@@ -166,7 +166,10 @@ export class KyselyInstanceStore implements InstanceStore {
   }
 }
 
-/** One statement decides and changes: of two registrations at once, the second finds nothing that it could change. */
+/**
+ * Spends a join token in one statement that decides and changes: of two registrations at once, the second finds nothing
+ * that it could change.
+ */
 async function spendJoinToken(db: Kysely<Schema>, digest: string, use: JoinTokenUse): Promise<void> {
   const spending = db.updateTable('join_tokens').set({ spent_at: use.at }).where(isOpen(digest, use));
   const { numUpdatedRows: spent } = await spending.executeTakeFirstOrThrow();
@@ -190,7 +193,7 @@ function isOpen(digest: string, { key, at }: JoinTokenUse) {
     ]);
 }
 
-/** How a serial number stands to a row. */
+/** Relation of a serial number to a row. */
 function lineageOf(
   row: Pick<Selectable<InstancesTable>, 'revoked' | 'current_serial' | 'previous_serial' | 'previous_used'> | undefined,
   presented: string,

@@ -47,7 +47,7 @@ export class KyselyStore implements Store {
   readonly #database: StoreDatabase;
   readonly #clock: Clock;
   readonly #onRevoked: ((reason: RevocationReason, count: number) => void)[] = [];
-  /** Of changes. */
+  /** Turns of changes. */
   readonly #turns = new FairTurns();
 
   constructor(database: StoreDatabase, clock: Clock) {
@@ -122,7 +122,8 @@ export class KyselyStore implements Store {
   }
 
   change<Result>(context: ChangeContext, work: (transaction: StoreTransaction) => Promise<Result>): Promise<Result> {
-    // So that a domain that changes much has one transaction before anybody else's, and not as many as it has asked for.
+    // Fair turns: a domain with many changes gets one transaction before those of others, not all that it has asked
+    // for.
     return this.#guard(() => this.#turns.run(laneOf(context.actor), () => this.#transact(context, work)));
   }
 

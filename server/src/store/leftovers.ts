@@ -2,14 +2,15 @@ import { lstatSync, readdirSync, rmSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 
 /*
- * What restores leave in the data folder: stores that were replaced, which are kept on purpose, and copies and temporary files of a process that
- * was killed. Only files with exactly those names count; whatever else lies there belongs to somebody else.
+ * Leftovers of restores in the data folder: stores that were replaced, which are kept on purpose, and copies and
+ * temporary files of a process that was killed. Only files with exactly those names count; all others may belong to
+ * another program.
  */
 
 /** `replaced`: a store of before a restore. `unfinished`: what a killed restore or rotation has not removed. */
 type LeftoverKind = 'replaced' | 'unfinished';
 
-/** One file that nothing needs to run. */
+/** File that no program needs to run. */
 export interface Leftover {
   /** Its path. */
   readonly file: string;
@@ -53,7 +54,7 @@ export function removeLeftovers(dataDir: string, before: number): readonly Lefto
 }
 
 function namesIn(folder: string): readonly string[] {
-  // A link would lead to somebody else's folder.
+  // A link would lead to another folder.
   return statsOf(folder)?.isDirectory() === true ? readdirSync(folder) : [];
 }
 

@@ -4,13 +4,13 @@ import { openStore } from './open.ts';
 import { appliedPostgresSteps } from './postgres/copy-ends.ts';
 import { appliedSqliteSteps } from './sqlite/known-schema.ts';
 
-/** What was done to the schema of a store. */
+/** Result of migrating the schema of a store. */
 interface MigratedStore {
   /** How many steps it had. */
   readonly before: number;
   /** How many it has now. */
   readonly steps: number;
-  /** Those that were made. */
+  /** Steps that were executed. */
   readonly made: readonly string[];
 }
 

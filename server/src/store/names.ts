@@ -6,7 +6,7 @@ import { dnsFormOf } from '../x509/naming.ts';
 import type { Schema } from './database-schema.ts';
 import { chunks } from './row-values.ts';
 
-/** Who has the form that a domain of this name would have in DNS; undefined when nobody else has it. */
+/** Holder of the DNS form that a domain of this name would have; undefined if no other domain has it. */
 export async function readFormHolder(db: Kysely<Schema>, name: DomainName): Promise<FormHolder | undefined> {
   const row = await db
     .selectFrom('domains')
@@ -18,7 +18,7 @@ export async function readFormHolder(db: Kysely<Schema>, name: DomainName): Prom
   return row && { domain: row.name as DomainName, deleted: row.deleted === 1 };
 }
 
-/** What is said when a domain of this name cannot be made since another one has its form in DNS. */
+/** Error for a domain that cannot be created since another one has its form in DNS. */
 export function formTaken(name: DomainName, holder: DomainName): ConflictError {
   const form = dnsFormOf(name);
   return new ConflictError(`domain \`${name}\` would have the DNS name \`${form}\`, which domain \`${holder}\` has`);
@@ -43,7 +43,7 @@ export async function claimDnsForm(db: Kysely<Schema>, name: DomainName, isNew: 
 
 const namesAStatement = 500;
 
-/** Which of these names came to an end before, and were not used again since. */
+/** Names of the given ones that were deleted before, and not used again since. */
 export async function readEndedNames(db: Kysely<Schema>, names: readonly string[]): Promise<readonly EndedName[]> {
   const found: EndedName[] = [];
   for (const part of chunks(names, namesAStatement)) {

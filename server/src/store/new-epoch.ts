@@ -1,7 +1,10 @@
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from './database-schema.ts';
 
-/* What a store may have forgotten when it goes on from an earlier state is given up: nobody may take it for what it was before. */
+/*
+ * Invalidates the state that a store may have lost when it goes on from an earlier one: it must not be taken for the
+ * later one.
+ */
 
 /** More revocation lists than can have been published since any backup. */
 export const crlNumbersAhead = 1_000_000;
@@ -13,7 +16,7 @@ export async function leaveEpoch(db: Kysely<Schema>, at: number): Promise<{ read
   // A list of before may lack what was revoked since.
   const number = sql<number>`number + ${sql.lit(crlNumbersAhead)}`;
   await db.updateTable('revocation_lists').set({ number, list: null }).execute();
-  // Nobody follows into another epoch.
+  // Readers do not follow into another epoch.
   await db.deleteFrom('changes').execute();
   return { joinTokensSpent: Number(spent.numUpdatedRows) };
 }

@@ -27,7 +27,7 @@ export async function readState(db: Kysely<Schema>): Promise<StoreState> {
   return await state.where('id', '=', 1).executeTakeFirstOrThrow();
 }
 
-/** What `changesSince` answers, read within one transaction. */
+/** Result of `changesSince`, read within one transaction. */
 export async function readChanges(
   db: Kysely<Schema>,
   known: StoreState,
@@ -41,7 +41,7 @@ export async function readChanges(
   return { state, since: { epoch, counter, head }, ...changes, signingKeys: await readSigningKeys(db) };
 }
 
-/** What `everything` shows, read within one transaction. */
+/** Result of `everything`, read within one transaction. */
 export async function readContents(db: Kysely<Schema>): Promise<StoreContents> {
   const names = db.selectFrom('domains').select('name').where('deleted', '=', 0).orderBy('name');
   const all = (await names.execute()).map(({ name }) => parseDomainName(name));
@@ -85,7 +85,7 @@ async function readTouched(
   };
 }
 
-/** Those of the domains that exist. */
+/** Names of the given ones whose domains exist. */
 async function presentOf(db: Kysely<Schema>, names: readonly DomainName[]): Promise<ReadonlySet<DomainName>> {
   const found = new Set<DomainName>();
   for (const part of chunks(names, domainsARead)) {

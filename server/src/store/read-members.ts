@@ -60,7 +60,7 @@ export async function readMemberPage(
   return (await list.where('member', '>', after).limit(limit).execute()).map(memberRecord);
 }
 
-/** The domains that have members, so many in each batch; who has more is alone. */
+/** Domains with members, in batches by their number; a larger domain is a batch of its own. */
 export async function batchesOf(
   db: Kysely<Schema>,
   domains: readonly string[],
@@ -129,11 +129,11 @@ function listOf({ domain, kind, list }: Pick<MemberRow, 'domain' | 'kind' | 'lis
   return `${domain}:${kind}.${list}`;
 }
 
-/** What the row of a plain member holds. A new field does not compile until it is here; there may be a million rows to compare. */
+/** Row of a plain member. A new field does not compile until it is here; there may be a million rows to compare. */
 const plainRow = { expires: null, disabled: 0, review: null } satisfies Columns<typeof recordFields.member>;
 const plainMember = { name: '', ...defaultsOf(recordFields.member) };
 
-/** Whether a row is one of a plain member. */
+/** Condition: a row is one of a plain member. */
 export const isPlain = sql<SqlBool>`${sql.join(
   Object.entries(plainRow).map(
     ([column, cell]) => sql`${sql.ref(column)} ${sql.raw(cell === null ? 'is null' : `= ${cell}`)}`,

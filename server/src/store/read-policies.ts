@@ -12,7 +12,10 @@ import { byDomain } from './row-values.ts';
 const assertionKey = ['domain', 'policy', 'version', 'position'] as const;
 const textColumns = ['role', 'action', 'resource', 'conditions'] as const;
 
-/** Bytes of the assertions in force of a domain as JSON strings, and so many more for each of them; counted in pages. */
+/**
+ * Size in bytes of the assertions in force of a domain as JSON strings, plus `aroundEach` for each of them; counted in
+ * pages.
+ */
 export async function readPolicyBytes(db: Kysely<Schema>, domain: string, aroundEach: number): Promise<number> {
   const bytes = textColumns.map((name) => {
     const text = sql`coalesce(${sql.ref(`page.${name}`)}, '')`;

@@ -12,7 +12,7 @@ interface ReadService {
   readonly credentialsFrom: number;
 }
 
-/** As members of the record of their domain. */
+/** Services in the form of their domain's record. */
 export function servicesOf(read: readonly ReadService[] = []): Pick<DomainRecord, 'services' | 'servicesFrom'> {
   const services = read.map(({ service }) => service);
   const again = read.filter(({ credentialsFrom }) => credentialsFrom > 0);

@@ -1,6 +1,6 @@
 import steps from './schema-steps.json' with { type: 'json' };
 
-/** What a migration does to the schema of SQLite. Objects go by type and name, e.g. `table roles`. */
+/** Change of the SQLite schema by a migration. Objects go by type and name, e.g. `table roles`. */
 export interface SchemaStep {
   /** The name of the migration; empty for what is there before the first one. */
   readonly step: string;
@@ -10,8 +10,8 @@ export interface SchemaStep {
 }
 
 /**
- * What the migrations make, as `npm run reference` wrote it down when it last ran them: a server that has nothing to migrate neither loads nor
- * runs them to know what its store should look like.
+ * Schema that the migrations make, as `npm run reference` last recorded it: a server that has nothing to migrate
+ * neither loads nor runs them to know what its store should look like.
  */
 export const schemaSteps: readonly SchemaStep[] = steps;
 

@@ -2,7 +2,7 @@ import { ConflictError } from '../errors.ts';
 import { intendStatement, type NewCertificate } from './certificate-statements.ts';
 import type { GuardedDatabase } from './guarded-database.ts';
 
-/** Of one statement; there is one for each number of them. */
+/** Upper bound of the rows of one statement; there is one for each number of rows. */
 const rowsAtOnce = 16;
 
 interface Batch {

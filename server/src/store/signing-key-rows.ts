@@ -62,7 +62,7 @@ function signingKey(row: Pick<Selectable<SigningKeysTable>, (typeof publicColumn
     kid: row.kid,
     purpose: row.purpose === 'token' ? 'token' : 'bundle',
     algorithm: 'ES256',
-    // Written by `insertSigningKey` from a typed value; nobody else writes this column.
+    // Written by `insertSigningKey` from a typed value; no other code writes this column.
     publicJwk: JSON.parse(row.public_jwk) as Jwk,
     createdAt: row.created_at,
     activateAt: row.activate_at,

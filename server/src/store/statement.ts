@@ -1,7 +1,7 @@
 import { type Compilable, type Kysely, type QueryResult, type RawBuilder, sql } from 'kysely';
 import type { Schema } from './database-schema.ts';
 
-/** What the places of a statement take. */
+/** Values of a statement's parameters. */
 type StatementValue = string | number | null;
 
 /** The places of a statement that are filled at each execution, by the names of what goes there. */
@@ -49,7 +49,7 @@ function rowAt<Values>(rows: readonly Values[], index: number): Values {
 
 interface Prepared<Values, Row> {
   readonly query: ReturnType<Compilable<Row>['compile']>;
-  /** What each parameter of the query is, in their order. */
+  /** Values of the query's parameters, in order. */
   readonly parameters: readonly ((values: Values) => unknown)[];
 }
 

@@ -3,12 +3,12 @@ import type { Moment, NewestRecord, PoolUse, StoreCondition, StoreState } from '
 import type { Schema } from './database-schema.ts';
 
 /**
- * `acknowledged` is what somebody is told of: it must survive a power failure. `deferred` is what only a later, acknowledged transaction
- * makes count: it survives the end of this process, and a power failure with that later one.
+ * `acknowledged` changes are confirmed to a client: they must survive a power failure. `deferred` ones take effect only
+ * by a later, acknowledged transaction: they survive the end of this process, and a power failure with that later one.
  */
 export type Durability = 'acknowledged' | 'deferred';
 
-/** What a kind of database has to bring along: its connections and the meaning of its errors. */
+/** Port to a kind of database: its connections and the meaning of its errors. */
 export interface StoreDatabase {
   /** For statements of their own, which never wait for a writer. Throws when the database is gone. */
   reader(): Promise<Kysely<Schema>>;
@@ -30,7 +30,7 @@ export interface StoreDatabase {
   noteChange?(db: Kysely<Schema>): Promise<void>;
   /** Has `listener` called when something may have changed, sooner than whoever asks from time to time finds out. */
   watch?(listener: () => void): void;
-  /** Those in use, those that are not, and who waits for one, where there are any. */
+  /** Connections in use and idle, and waiting requests; absent without a pool. */
   connections?(): PoolUse | undefined;
   condition(): StoreCondition;
   /** Writes something that means nothing, to see whether anything can be written. */

@@ -8,7 +8,7 @@ import { openPostgresSource } from './postgres/copy-ends.ts';
 import { type PostgresStatus, readPostgresStatus, readTableSizes, type TableSize } from './postgres/postgres-status.ts';
 import { openSqliteSource } from './sqlite/copy-ends.ts';
 
-/** How a store is at this moment. Holds no secrets. */
+/** Status of a store at this moment. Holds no secrets. */
 export interface StoreStatus {
   readonly kind: StorePlace['kind'];
   /** Names no user and no password. */
@@ -17,7 +17,7 @@ export interface StoreStatus {
   readonly newestStep: string;
   readonly epoch: number;
   readonly counter: number;
-  /** Of SQLite: the number of transactions. */
+  /** Number of transactions, with SQLite. */
   readonly sequence: number;
   readonly auditHead: string;
   readonly sizeBytes: number;

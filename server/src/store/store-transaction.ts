@@ -39,9 +39,9 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   #epoch: number;
   #nextId: number;
   #auditHead: string;
-  /** What the changes touched; undefined before the first of them. */
+  /** Things touched by the changes; undefined before the first of them. */
   #touched: Touched[] | undefined;
-  /** Whether there are audit records of what changed nothing. */
+  /** State: there are audit records without a change. */
   #noted = false;
   /** How many certificates were revoked, by reason. */
   readonly revoked = new Map<RevocationReason, number>();

@@ -64,7 +64,7 @@ async function writeDomainRow({ db, policy }: WriteContext, domain: DomainFields
   };
   await db
     .insertInto('domains')
-    // Who has which name, and since when, is written where names begin and end.
+    // DNS form and reuse of names are written where names begin and end.
     .values({ name: domain.name, dns_form: null, credentials_from: 0, ...row })
     .onConflict((conflict) => conflict.column('name').doUpdateSet(row))
     .execute();
@@ -120,7 +120,7 @@ async function removeAssertions(
 /** The ids of rules as they were, by what they say: a rule that stays keeps its id. */
 function* idsInSteps(stored: readonly StoredAssertion[]): Steps<Map<string, number[]>> {
   const ids = new Map<string, number[]>();
-  // Those that say the same are taken from the end: the first rule first.
+  // Equal assertions are matched from the end: the first one first.
   for (const [index, assertion] of stored.toReversed().entries()) {
     if (index % sliceLength === 0) yield;
     const text = JSON.stringify(plainAssertion(assertion));

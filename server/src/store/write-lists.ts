@@ -57,7 +57,7 @@ async function removeList(db: Kysely<Schema>, list: ListKey): Promise<void> {
   if (numDeletedRows !== 1n) throw new Error(`not all members of \`${list.domain}:${list.name}\` were read`);
 }
 
-/** What differs is taken out and put in again. The count of the role or group follows. */
+/** Replaces the differing members. The count of the role or group follows. */
 async function writeMembers(db: Kysely<Schema>, list: ListKey, members: ListDiff<MemberRecord>): Promise<void> {
   const { removed, added, changed } = members;
   await removeMembers(db, list, [...removed, ...changed.map(({ before }) => before)]);

@@ -16,8 +16,8 @@ export interface CopyEnd {
 export interface CopyTarget extends CopyEnd {
   /** Runs `work` in one transaction that no server writes beside; on the disk when fulfilled. */
   change<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result>;
-  /** Whether it holds the mark of a copy that is not complete. */
+  /** True if it holds the mark of a copy that is not complete. */
   isMarked(db: Kysely<Schema>): Promise<boolean>;
-  /** Told how far the store will have come, before the transaction that makes it complete is committed. */
+  /** Called with the final position of the store, before the transaction that makes it complete is committed. */
   completing?(position: { readonly epoch: number; readonly sequence: number; readonly head: string }): void;
 }

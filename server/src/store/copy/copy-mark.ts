@@ -7,9 +7,9 @@ import type { Key } from './pages.ts';
 /** The table that a store has as long as it is a partial copy. No migration makes it: programs that do not know it refuse the store. */
 export const markTable = 'copy_mark';
 
-/** How far a copy has come. */
+/** Progress of a copy. */
 export interface CopyMark {
-  /** Which store it is a copy of, whatever has changed in that since. */
+  /** Identity of the source store, whatever has changed in it since. */
   readonly source: string;
   /** Over the rows of the source as they are copied. */
   readonly digest: string;
@@ -25,7 +25,10 @@ export async function createMark(db: Kysely<Schema>, mark: CopyMark): Promise<vo
   await sql`insert into ${sql.table(markTable)} values (${mark.source}, ${mark.digest}, null)`.execute(db);
 }
 
-/** Of a copy that has not begun: nothing of its source is there. The first that is written into a new target, before its tables. */
+/**
+ * Writes the mark of a copy that has not begun: nothing of its source is there. First write into a new target, before
+ * its tables.
+ */
 export async function markBeforeTables(db: Kysely<Schema>): Promise<void> {
   await createMark(db, { source: '', digest: '' });
 }

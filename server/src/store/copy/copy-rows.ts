@@ -9,7 +9,7 @@ import { insertRows, keyOf, readPages } from './pages.ts';
 import { digestRows, firstDifference, type RowDigest } from './row-digest.ts';
 import type { TableShape } from './table-shape.ts';
 
-/** What a copy did. */
+/** Result of a copy. */
 export interface CopiedRows {
   readonly epoch: number;
   readonly counter: number;
@@ -55,7 +55,7 @@ export function copyRows(source: CopyEnd, target: CopyTarget, options: CopyOptio
         onProgress('copying rows', copied, wanted.rows);
       }
     }
-    // One that began meanwhile has perhaps changed what is not copied.
+    // A server that began meanwhile may have changed rows that are not copied.
     await source.requireUnused?.();
     await target.change(async (db) => {
       for await (const rows of readPages(from, lastOf(shapes))) await insertRows(db, lastOf(shapes), rows);
@@ -122,9 +122,9 @@ interface Beginning extends CopyOptions {
   readonly mark: CopyMark;
 }
 
-/** How a copy goes on. */
+/** Starting point of a copy. */
 interface Begun extends Pick<CopiedRows, 'began'>, Pick<CopyMark, 'last'> {
-  /** Nothing is left to do. */
+  /** True if nothing is left to copy. */
   readonly isWhole: boolean;
 }
 
@@ -154,7 +154,7 @@ async function begin(db: Kysely<Schema>, target: CopyTarget, { shapes, resume, m
   return { began: 'restarted', isWhole: false };
 }
 
-/** Whether the target was copied to its end, by a command that perhaps could not say so, and nobody has changed it since. */
+/** True if the target was copied to its end, by a command that perhaps failed to report it, and is unchanged since. */
 async function isWholeCopy(db: Kysely<Schema>, shapes: readonly TableShape[], mark: CopyMark): Promise<boolean> {
   return (await identityOf(db)) === mark.source && (await digestRows(db, shapes)).digest === mark.digest;
 }
@@ -164,7 +164,7 @@ async function requireEmpty(db: Kysely<Schema>, place: string, shapes: readonly 
   throw new ConflictError(`\`${place}\` holds a store: copy into an empty database or a file that does not exist`);
 }
 
-/** Whether nobody has used a store: what its migrations write is no content. */
+/** True if a store was never used: rows written by its migrations are no content. */
 export async function isEmpty(db: Kysely<Schema>, shapes: readonly TableShape[]): Promise<boolean> {
   for (const { name } of shapes) {
     const used = name === 'meta' ? sql`where counter > 0` : sql``;

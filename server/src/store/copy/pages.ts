@@ -5,7 +5,7 @@ import { fitting, lengthOfSides } from '../audit-lengths.ts';
 import type { Schema } from '../database-schema.ts';
 import type { Row, TableShape, Value } from './table-shape.ts';
 
-/** A page has at most so many rows, and fewer when they are large, so that memory stays bounded. */
+/** Upper bound of the rows of a page, which has fewer when they are large, so that memory stays bounded. */
 const maxPageRows = 2000;
 const firstPageRows = 100;
 const largePageCharacters = 4_000_000;

@@ -10,7 +10,7 @@ interface TableDigest {
   readonly digest: string;
 }
 
-/** What the rows of a store are, whatever kind of database they are in. */
+/** Digest of the rows of a store, the same in every kind of database. */
 export interface RowDigest {
   readonly digest: string;
   readonly rows: number;

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 
-/** What the server writes down for itself: keys, certificates, instances, and the audit log. */
+/** Tables of the server's own records: keys, certificates, instances, and the audit log. */
 export async function createRecordTables(db: Kysely<unknown>): Promise<void> {
   await createSigningKeys(db);
   await createInstances(db);

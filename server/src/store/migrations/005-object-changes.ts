@@ -37,7 +37,7 @@ const lists = { role: 'roles', group: 'groups', policy: 'policies', service: 'se
 const named = z.array(z.looseObject({ name: z.string() })).default([]);
 const sideSchema = z.object({ roles: named, groups: named, policies: named, services: named });
 
-/** What a record from before this step names. Since then it is written with the record. */
+/** Objects named by a record from before this step. Since then they are written with the record. */
 function objectsIn(record: { readonly before: string | null; readonly after: string | null }): ObjectKey[] {
   const sides = [record.before, record.after].map((text) => sideSchema.parse(JSON.parse(text ?? '{}')));
   return (['role', 'group', 'policy', 'service'] as const).flatMap((kind) => {

@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../database-schema.ts';
 
 /**
- * What is kept of names: which domain has which form in DNS, which names came to an end, and from when on the credentials of one that came
- * back count. Certificates are found by who holds them.
+ * Records of names: which domain has which form in DNS, which names were deleted, and from when on the credentials of a
+ * name that was used again are valid. Certificates are found by their holders.
  */
 export async function addNames(db: Kysely<Schema>): Promise<void> {
   await db.schema.alterTable('domains').addColumn('dns_form', 'text').execute();
@@ -32,7 +32,10 @@ export async function addNames(db: Kysely<Schema>): Promise<void> {
   await db.schema.createIndex('join_tokens_of_service').on('join_tokens').columns(['domain', 'service']).execute();
 }
 
-/** Of domains with one form the oldest has it, those that exist before those that were deleted; the others have no DNS names. */
+/**
+ * Assigns DNS forms: of domains with one form the oldest has it, existing ones before deleted ones; the others have no
+ * DNS names.
+ */
 async function giveForms(db: Kysely<Schema>): Promise<void> {
   const created = db
     .selectFrom('audit')
@@ -45,7 +48,7 @@ async function giveForms(db: Kysely<Schema>): Promise<void> {
     .leftJoin(created, 'created.subject', 'domains.name')
     .select(['domains.name', 'domains.deleted'])
     .orderBy('domains.deleted')
-    // Those of which the log does not tell come last.
+    // Domains that the log does not mention come last.
     .orderBy(sql`coalesce(created.id, 9007199254740991)`)
     .orderBy('domains.name')
     .execute();
@@ -58,7 +61,7 @@ async function giveForms(db: Kysely<Schema>): Promise<void> {
   }
 }
 
-/** What was deleted before: domains, and services that the audit log names and that are not there. */
+/** Records the names that were deleted before: domains, and services that the audit log names and that do not exist. */
 async function noteEndedNames(db: Kysely<Schema>): Promise<void> {
   await sql`insert into ended_names (name, ended_at, ended_by)
     select name, modified, 'migration' from domains where deleted = 1`.execute(db);

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 
 /**
- * Public keys of services remember whether a delegate registered them. Of those that are there already nobody knows: they count as
- * registered by administrators.
+ * Column of services' public keys that marks registration by a delegate. Existing keys, whose origin is unknown, count
+ * as registered by administrators.
  */
 export async function addDelegatedKeys(db: Kysely<unknown>): Promise<void> {
   await db.schema

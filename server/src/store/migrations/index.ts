@@ -50,5 +50,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
  */
 export const stepsNeeded = 17;
 
-/** Those that PostgreSQL gets after the steps. */
+/** Indices that PostgreSQL gets after the steps. */
 export const largeIndices: readonly LargeIndex[] = [reviewsInOrder];

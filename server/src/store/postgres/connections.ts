@@ -19,9 +19,9 @@ const pauseCeilingMs = 500;
 const gatherMs = 20;
 /** A request waits no longer than this for that answer, in milliseconds. */
 const answerWaitMs = 250;
-/** So long no connection more is asked of a database that had none left, in milliseconds. */
+/** Pause before another connection is requested of a database that had none left, in milliseconds. */
 const narrowMs = 10_000;
-/** A machine that is gone is noticed on a connection that nobody uses. */
+/** Keep-alive interval, so that a machine that is gone is noticed on an idle connection. */
 const keepAliveMs = 10_000;
 /** A host that was left behind by a failover may be the first to say that it is the primary: so long the others are heard, in milliseconds. */
 const patienceMs = 100;
@@ -40,7 +40,7 @@ interface Primary {
   readonly lineage: Lineage;
 }
 
-/** What the connections of servers, and of commands that do what a server does, are called in the database. */
+/** Application name in the database of the connections of servers, and of commands that do what a server does. */
 export const serverName = 'signet';
 /** The same of commands that look at a database, or copy it. */
 export const commandName = 'signet-store';
@@ -60,7 +60,7 @@ export class PostgresConnections {
   readonly #hosts: readonly PostgresHost[];
   readonly #name: string;
   readonly #recovered: (() => void)[] = [];
-  /** Of hosts that are asked whether they are the primary. */
+  /** Sockets of hosts that are asked whether they are the primary. */
   readonly #askedSockets = new Set<Socket>();
   readonly #tls = new Map<PostgresHost, ReturnType<typeof tlsOptions>>();
   #current: Pooled | undefined;
@@ -84,7 +84,7 @@ export class PostgresConnections {
       this.#use(await newestOf(this.#hosts.map((host) => this.#ask(host))));
     } catch (error) {
       const errors: unknown[] = error instanceof AggregateError ? error.errors : [error];
-      // One that does not answer may be the primary, and of several standbys one will be.
+      // Retryable error first: a host that does not answer may be the primary, and one of several standbys will be.
       throw errors.find((one) => !(one instanceof StoreRefusedError)) ?? promotionAwaited(errors) ?? errors[0];
     }
   }
@@ -94,12 +94,12 @@ export class PostgresConnections {
     return this.#current?.host.name;
   }
 
-  /** Told when there is a primary again, or another one. */
+  /** Adds a listener for a primary that is back, or another one. */
   onRecovered(listener: () => void): void {
     this.#recovered.push(listener);
   }
 
-  /** What the pool is doing; nothing while there is no primary. */
+  /** Use of the pool; zeros while there is no primary. */
   use(): PoolUse {
     const { totalCount = 0, idleCount = 0, waitingCount = 0 } = this.#current?.pool ?? {};
     return { idle: idleCount, busy: totalCount - idleCount, waiting: waitingCount };
@@ -114,7 +114,7 @@ export class PostgresConnections {
       if (isOutOfConnections(error) && narrow(pool, this.#settings.poolSize)) return await pool.connect();
       if (!isConnectionLost(error) && !(error instanceof StoreRefusedError)) throw error;
       this.suspect();
-      // Of a host that was the primary when it was found.
+      // The host was the primary when it was found.
       throw error instanceof StoreRefusedError ? notReachable(error) : error;
     }
   }
@@ -125,7 +125,7 @@ export class PostgresConnections {
     return await this.#connectTo(host, sockets);
   }
 
-  /** Looks, if nobody looks already, whether the primary still is one. Never throws. */
+  /** Checks that the primary still is one, unless a check is under way. Never throws. */
   suspect(): void {
     if (this.#closing.signal.aborted) return;
     this.#looking ??= this.#find().finally(() => {
@@ -214,7 +214,7 @@ export class PostgresConnections {
     for (const listener of this.#recovered) listener();
   }
 
-  /** What is in flight ends with its connection: an answer that may never come holds nobody up. */
+  /** Closes the connections and fails what is in flight: an answer that may never come must not block callers. */
   #leave(): void {
     const left = this.#current;
     this.#current = undefined;
@@ -238,9 +238,9 @@ export class PostgresConnections {
       },
       onConnect: (client: pg.ClientBase) => this.#requirePrimary(client, host),
     } as pg.PoolConfig);
-    // Of a connection that nobody uses; without a listener it would end the process.
+    // Error of an idle connection; without a listener it would end the process.
     pool.on('error', () => this.suspect());
-    // Of one that somebody uses: the statement fails with it.
+    // Error of a connection in use: its statement fails with it.
     pool.on('connect', (client) => client.on('error', () => undefined));
     return { host, pool, sockets };
   }
@@ -359,7 +359,7 @@ function promotionAwaited(errors: readonly unknown[]): StoreUnavailableError | u
   return new StoreUnavailableError('every database server is a standby: none takes changes now');
 }
 
-/** Of two that say so, the primary is the one promoted later. Throws the `AggregateError` of all when none is. */
+/** Newest of several primaries: the one promoted last. Throws the `AggregateError` of all when there is none. */
 async function newestOf(asked: readonly Promise<Primary>[]): Promise<Primary> {
   const found: Primary[] = [];
   const answers = asked.map((answer) =>
@@ -381,7 +381,7 @@ interface Lineage {
 
 const lineageRow = z.object({ system: z.string(), timeline: z.int() });
 
-/** Of a primary. A service that keeps it to itself has to keep old primaries away by itself. */
+/** Lineage of a primary. A service that hides it has to keep old primaries away by itself. */
 async function lineageOf(client: pg.ClientBase, timeoutMs: number): Promise<Lineage> {
   try {
     const { rows } = await client.query({

@@ -35,7 +35,7 @@ interface EndOptions extends Pick<MigrateOptions, 'beforeTables'> {
   readonly mode: 'migrate' | 'check';
   readonly others: 'locked-out' | 'allowed';
   readonly marked: 'refused' | 'allowed';
-  /** What a newer program added is not copied by this one; to work beside that is another thing. */
+  /** Required schema: columns of a newer program would not be copied by this one, while servers can work beside it. */
   readonly schema: 'exact' | 'newer-is-fine';
 }
 

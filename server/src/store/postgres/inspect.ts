@@ -16,9 +16,9 @@ const factsRow = z.object({
   servers: z.int(),
 });
 
-/** What a database says of itself, as far as servers depend on it. */
+/** Properties of a database on which servers depend. */
 export interface DatabaseFacts {
-  /** As configured. */
+  /** Host as configured. */
   readonly host: string;
   readonly version: string;
   /** The version of TLS; undefined without. */
@@ -29,7 +29,7 @@ export interface DatabaseFacts {
   readonly standbys: number;
   /** How many connections this user may have here at once. */
   readonly connections: number;
-  /** Those of others that count against them, now. */
+  /** Present connections of others that count against the limit. */
   readonly usedByOthers: number;
   /** Processes of Signet that are connected: those that listen, or their addresses if these are more. */
   readonly processes: number;

@@ -3,7 +3,7 @@ import type { Schema } from '../database-schema.ts';
 import type { LargeIndex } from '../large-index.ts';
 import type { PostgresConnections } from './connections.ts';
 
-/** Of the advisory lock under which one server makes indices. */
+/** Key of the advisory lock under which one server creates indices. */
 const indexLock = 6_000_602;
 
 /**

@@ -25,7 +25,7 @@ export interface Listener {
 
 interface ListenerDeps {
   readonly connections: PostgresConnections;
-  /** Told when hints do not arrive, and what to do. */
+  /** Called when hints do not arrive, with advice. */
   readonly onProblem: (message: string) => void;
 }
 

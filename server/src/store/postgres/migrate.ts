@@ -12,7 +12,7 @@ import { createLargeIndices } from './large-indices.ts';
 import { isWorthRepeating, sqlStateOf } from './postgres-errors.ts';
 import { PostgresQueries } from './postgres-queries.ts';
 
-/** Of the advisory lock under which one server migrates. */
+/** Key of the advisory lock under which one server migrates. */
 const migrationLock = 6_000_601;
 /** A wait for it is this long, and repeated up to this often. */
 const lockTimeoutMs = 5000;
@@ -30,7 +30,10 @@ export interface MigrateOptions {
   readonly beforeTables?: ((db: Kysely<Schema>) => Promise<void>) | undefined;
 }
 
-/** What programs have to know to work with a schema: how many of its steps. Beside the steps, as programs ask that do not know them. */
+/**
+ * Schema level: the number of steps that a program must know to work with it. Beside the steps, for programs that do
+ * not know them.
+ */
 const levelTable = sql`create table if not exists schema_level (
   id integer primary key check (id = 1), least_program integer not null)`;
 
@@ -95,7 +98,7 @@ export async function appliedSteps(db: Kysely<Schema>): Promise<string[]> {
 }
 
 async function runSteps(db: Kysely<Schema>, { now, place, beforeTables }: MigrateOptions): Promise<void> {
-  // Another server may have done it meanwhile, one of a newer program included.
+  // Another server may have migrated meanwhile, even one of a newer program.
   if (await isCurrent(db, { now, place, mode: 'migrate' })) return;
   if ((await appliedSteps(db)).length === 0) await beforeTables?.(db);
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });

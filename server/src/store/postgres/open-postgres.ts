@@ -14,11 +14,11 @@ import { usesOf } from './uses.ts';
 
 export interface PostgresStoreOptions {
   readonly clock?: Clock;
-  /** Milliseconds of a clock that nobody sets; default: that of the process. */
+  /** Monotonic clock in milliseconds; default: that of the process. */
   readonly monotonic?: () => number;
   /** The schema must be there, and every change is refused. */
   readonly readonly?: boolean;
-  /** Told of what does not keep the store from working. */
+  /** Called for problems that do not keep the store from working. */
   readonly onProblem?: (message: string) => void;
 }
 

@@ -22,18 +22,18 @@ interface PostgresDeps {
   readonly readonly: boolean;
   readonly clock: Clock;
   readonly monotonic: () => number;
-  /** Told of the changes of others, and tells them of ours; absent: the others look by themselves. */
+  /** Listener for the changes of other servers, and sender of own ones; absent: the others poll. */
   readonly listener: Listener | undefined;
 }
 
-/** What one look at the database shows. */
+/** Result of one query of the database's state. */
 interface Seen {
   readonly state: StoreState;
   /** When the newest change was written. */
   readonly at: number;
   /** The clock of the database. */
   readonly time: Moment;
-  /** How far the own clock was ahead of it before the database was asked, in milliseconds. */
+  /** Lead of the own clock over the database before the query, in milliseconds. */
   readonly aheadMs: number;
 }
 
@@ -116,7 +116,10 @@ export class PostgresStoreDatabase implements StoreDatabase {
     return (await this.#look()).state;
   }
 
-  /** What the last look at the state has told, which every server does all the time; after own changes there is another look. */
+  /**
+   * Newest record by the last query of the state, which every server repeats all the time; after own changes there is
+   * another one.
+   */
   async newestRecord(): Promise<NewestRecord | undefined> {
     const { at } = this.#hasWritten || this.#seen === undefined ? await this.#look() : this.#seen;
     return at === 0 ? undefined : { at, own: false };

@@ -12,20 +12,20 @@ export function sqlStateOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
-/** What ended because of others, and may go well when it is done again: a deadlock, a failed serialization. */
+/** True for failures by concurrency that may succeed on retry: a deadlock, a failed serialization. */
 export function isWorthRepeating(error: unknown): boolean {
   const state = sqlStateOf(error);
   return state === '40001' || state === '40P01';
 }
 
-/** Whether there is no connection left for this one. The others of the pool go on. */
+/** True if no connection is left for this one. The others of the pool go on. */
 export function isOutOfConnections(error: unknown): boolean {
   return sqlStateOf(error) === '53300';
 }
 
 /**
- * Whether an error says that the server of this connection is gone, is going, or takes no changes: every host is asked again. Errors that
- * have no SQLSTATE come from the connection.
+ * True if an error says that the server of this connection is gone, is going, or takes no changes: every host is asked
+ * again. Errors that have no SQLSTATE come from the connection.
  */
 export function isConnectionLost(error: unknown): boolean {
   if (error instanceof DomainError) return false;
@@ -33,12 +33,12 @@ export function isConnectionLost(error: unknown): boolean {
   return state === undefined || /^(08|57P|25006|F0)/.test(state);
 }
 
-/** Whether the database lets nobody write: a standby, a session that only reads, a full disk. */
+/** True if the database accepts no writes: a standby, a session that only reads, a full disk. */
 export function isReadOnly(error: unknown): boolean {
   return /^(25006|53100)$/.test(sqlStateOf(error) ?? '');
 }
 
-/** What stands in the way, by the beginning of the SQLSTATE. */
+/** Obstacles and their messages, by the beginning of the SQLSTATE. */
 const obstacles: readonly (readonly [code: RegExp, message: string])[] = [
   [/^55P03/, 'the store is locked by another writer'],
   [/^57014/, 'the database took too long'],
@@ -55,7 +55,7 @@ export function translateError(error: unknown): unknown {
   const state = sqlStateOf(error);
   if (state === undefined) return isDriverError(error) ? unreachable(error) : error;
   const options = { cause: error, detail: { sqlState: state } };
-  // A trigger is nothing of ours: whoever set it up stands in the way.
+  // A foreign trigger is not part of this schema: its owner must fix it.
   if (/^(22|23)/.test(state)) return new ConflictError('the change does not fit what is stored', options);
   if (state === '25006') return new StoreReadOnlyError('the database takes no changes: it is read-only', options);
   if (state === '53100') return new StoreReadOnlyError('the disk of the database is full', options);
@@ -81,9 +81,9 @@ function unreachable(error: Error): StoreUnavailableError {
 }
 
 const refusedAtStart = /^(28|3D|42501|0A)/;
-/** Of TLS: what the database says of the certificate of this server. */
+/** TLS: alert of the database about the certificate of this server. */
 const notTrusted = /^ERR_SSL_.*_ALERT_/;
-/** Of TLS: a certificate that does not prove that this is the database. */
+/** TLS: a certificate that does not prove the identity of the database. */
 const untrusted = /^(ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|CERT_|EPROTO)/;
 
 /** Why a store cannot be opened: what only the operator can change is a refusal. Names neither the password nor its file. */

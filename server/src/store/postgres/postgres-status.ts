@@ -3,14 +3,14 @@ import { z } from 'zod';
 import { type Schema, tableNames } from '../database-schema.ts';
 import { serverName } from './connections.ts';
 
-/** What a database server tells of itself. What only its administrators may see is null. */
+/** Status of a database server. Values that only its administrators may see are null. */
 export interface PostgresStatus {
   readonly serverVersion: string;
   /** The primary that is in use, as configured. */
   readonly primary: string;
   readonly synchronousStandbyNames: string;
   readonly maxConnections: number;
-  /** Of all databases and users. */
+  /** Connections of all databases and users. */
   readonly connections: number;
   readonly standbys: readonly z.infer<typeof standbyRow>[];
   /** The servers of this store, and commands that do what a server does, by the address that they come from. */
@@ -55,7 +55,7 @@ export async function readPostgresStatus(
   };
 }
 
-/** How large a table is, as far as counting its rows matters. */
+/** Size class of a table, as far as counting its rows matters. */
 export interface TableSize {
   readonly table: string;
   readonly isLarge: boolean;

@@ -2,8 +2,9 @@ import type { PostgresSettings } from '../../config/store-place.ts';
 import type { TransactionUse } from './postgres-queries.ts';
 
 /**
- * Of the advisory lock that orders changes: whoever changes what a right depends on holds it alone, whoever records what a right was asked
- * for (certificates, instances, join tokens) shares it. Waiters are served in their order, so neither kind starves the other.
+ * Key of the advisory lock that orders changes: a change of what a right depends on holds it exclusively, a record of
+ * what a right was asked for (certificates, instances, join tokens) shares it. Waiters are served in order, so neither
+ * kind starves the other.
  */
 const orderLock = 6_000_600;
 /** The wait for others, in milliseconds; see `StoreDatabase`. */
@@ -13,10 +14,10 @@ const idleTimeoutMs = 10_000;
 /** Reads of everything yield to requests between their statements. */
 const idleViewTimeoutMs = 120_000;
 const viewStatementMs = 120_000;
-/** Of copies: the other end may be slow, and statements go over whole tables. */
+/** Timeout of copies: the other end may be slow, and statements go over whole tables. */
 const copyMs = 3_600_000;
 
-/** How a store uses its connections. */
+/** Uses of a store's connections. */
 export interface Uses {
   /** Statements of their own. */
   readonly reads: TransactionUse;
@@ -26,7 +27,7 @@ export interface Uses {
   readonly shared: TransactionUse;
   /** The same, durable with the next one that is not deferred. */
   readonly deferred: TransactionUse;
-  /** Changes that nobody else changes or records anything beside. */
+  /** Changes that exclude all concurrent changes and records. */
   readonly alone: TransactionUse;
   /** All of the store as of one instant, however long that takes. */
   readonly snapshots: TransactionUse;
@@ -41,7 +42,7 @@ export function usesOf({ statementTimeoutMs }: PostgresSettings): Uses {
   const timeoutMs = statementTimeoutMs + lockTimeoutMs + 1000;
   const limits = `set local statement_timeout = ${statementTimeoutMs + lockTimeoutMs}; set local lock_timeout = ${lockTimeoutMs};
     set local idle_in_transaction_session_timeout = ${idleTimeoutMs}`;
-  // One instant for each statement: what others committed is seen once their lock is free.
+  // Snapshot per statement: commits of others are seen once their lock is free.
   const begin = `begin isolation level read committed; ${limits}`;
   const shared = `${begin}; select pg_advisory_xact_lock_shared(${orderLock})`;
   return {

@@ -7,11 +7,11 @@ function wholeNumber(text: string): number {
   throw new RangeError(`the database holds the number ${text}, which is too large`);
 }
 
-/** Of the type `int8`, and of `numeric`, which sums of those are. */
+/** Type `int8`, and `numeric`, the type of its sums. */
 const int8 = 20;
 const numeric = 1700;
 
-/** How values are read: as the tables of `database-schema.ts` say. For our connections only. */
+/** Parsers of values by the tables of `database-schema.ts`. For this server's connections only. */
 export const numbersAsNumbers: pg.CustomTypesConfig = {
   getTypeParser: (id, format) => {
     const type: number = id;

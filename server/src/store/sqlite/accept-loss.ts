@@ -8,7 +8,7 @@ import { type RestartContext, restartStore } from './restart.ts';
 import { isBusy } from './sqlite-errors.ts';
 import { readWitness, replaceWitness } from './witness.ts';
 
-/** What was given up. */
+/** State that was given up. */
 interface AcceptedLoss {
   readonly epoch: number;
   /** The number of the newest change that is there. */

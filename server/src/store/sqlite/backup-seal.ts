@@ -12,8 +12,9 @@ export const sealTableDefinitions = [
 ] as const;
 
 /**
- * What the seal of a store says: `valid` under the key given, `other-key` with a digest that fits, `broken` when the store was changed since,
- * or the seal was made by somebody without the key that it names. `none` is a store that is not a backup, or whose seal has no key.
+ * State of a store's seal: `valid` under the key given, `other-key` with a digest that fits, `broken` when the store
+ * was changed since, or the seal was made without the key that it names. `none` is a store that is not a backup, or
+ * whose seal has no key.
  */
 export type SealState = 'valid' | 'other-key' | 'broken' | 'none';
 
@@ -43,7 +44,9 @@ export function readSeal(
   return { state: isWhole ? 'valid' : 'broken', digest };
 }
 
-/** Whether this is the digest of what is there now, in either form; `known` is one of them, as each is a reading of everything. */
+/**
+ * True if this is the digest of the present contents, in either form; `known` is one of them, as each reads all rows.
+ */
 export function hasDigest(database: Database.Database, digest: string, known: string): boolean {
   if (isSame(digest, known)) return true;
   return isSame(digest, digestOfStore(database)) || isSame(digest, earlierDigestOfStore(database));

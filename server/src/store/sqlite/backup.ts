@@ -22,7 +22,7 @@ export async function backUpStore(storeFile: string, target: string, sealKey: Bu
   if (existsSync(target)) throw new ConflictError(`\`${target}\` exists already`);
   const partial = `${target}.partial-${process.pid}`;
   try {
-    // Nobody else may read the copy at any moment: it is made empty with its mode first.
+    // Created empty with its mode first: the copy must not be readable by other users at any moment.
     closeSync(openSync(partial, 'wx', 0o600));
     copy(storeFile, partial);
     const digest = finish(partial, storeFile, schemas, sealKey);

@@ -43,8 +43,8 @@ const parts: readonly (readonly [Part, (database: Database.Database, now: number
 ];
 
 /**
- * Takes over from `replaced` what must not be forgotten, each part in a transaction of its own: `main` is in nobody's use yet. A part
- * with a corrupt page is left out and named. `now` in seconds.
+ * Copies from `replaced` the records that must not be forgotten, each part in a transaction of its own: `main` is not
+ * in use yet. A part with a corrupt page is left out and named. `now` in seconds.
  */
 export function carryOver(database: Database.Database, now: number): KeptRows {
   const kept = new Map<Part, number>();
@@ -123,7 +123,7 @@ function keepJoinTokens(database: Database.Database, now: number): number {
   return database.prepare('insert or replace into main.join_tokens select * from replaced.join_tokens').run().changes;
 }
 
-/** One that counted before the restore does not count again. */
+/** Keeps spent attestation tokens: one that was used before the restore is not valid again. */
 function keepAttestationTokens(database: Database.Database): number {
   const insert = 'insert or replace into main.attestation_tokens select * from replaced.attestation_tokens';
   return database.prepare(insert).run().changes;
@@ -202,7 +202,7 @@ const servicesThatEnd = `
     join replaced.services as old on old.domain = new.domain and old.name = new.name
     where old.credentials_from > new.credentials_from`;
 
-/** Of a domain that begins again all roles do. */
+/** Roles that end: of a domain that begins again all of them. */
 const rolesThatEnd = `
   insert or ignore into ends
   select domain || ':role.' || name, 0 from replaced.roles

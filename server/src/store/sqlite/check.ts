@@ -16,7 +16,7 @@ import { checkSchema, type KnownSchemas, knownSchemas } from './known-schema.ts'
 import { openSqliteStore, refusalOf } from './open-sqlite.ts';
 import { readWitness } from './witness.ts';
 
-/** What a look at every page and row of a store found. */
+/** Result of checking every page and row of a store. */
 export interface StoreCheck {
   readonly epoch: number;
   readonly counter: number;
@@ -24,10 +24,10 @@ export interface StoreCheck {
   readonly auditRecords: number;
   /** Over the schema and every row. */
   readonly digest: string;
-  /** Whether it is a backup that the holder of the key made; `other-key` also where no key is given. */
+  /** Seal: whether it is a backup that the holder of the key made; `other-key` also where no key is given. */
   readonly seal: SealState;
   readonly faults: readonly string[];
-  /** What is not a fault and an operator should know. */
+  /** Notes for the operator, which are no faults. */
   readonly notes: readonly string[];
 }
 
@@ -64,7 +64,7 @@ export async function checkStore(file: string, sealKey?: Buffer): Promise<StoreC
   }
 }
 
-/** Whether every domain can be used, and what an operator should know of some. */
+/** Checks that every domain can be used, and collects notes for the operator. */
 async function checkDomains({ state, domains, signingKeys }: StoreContents) {
   const builder = new SnapshotBuilder(state);
   const [keys, notes]: [string[], string[]] = [[], []];
@@ -115,11 +115,11 @@ const counts = z.object({ count: z.int() });
 const headlessFeed = `select count(*) as count from meta where counter > 0 and not exists (
   select 1 from changes where seq = meta.counter and domain = '' and kind = 'head'
     and (key = audit_head or exists (select 1 from audit where hash = changes.key)))`;
-/* Whoever follows revocations asks for those after a place in their order. */
+/* Readers of revocations ask for those after a place in their order. */
 const unorderedRevocations =
   'select count(*) as count from certificates where (revoked_at is null) <> (revocation_sequence is null)';
 
-/** What no statement of this program writes, and the schema does not keep out. */
+/** Faults in rows that no statement of this program writes, and the schema does not keep out. */
 function checkRows(file: string): string[] {
   const database = openForReading(file);
   try {

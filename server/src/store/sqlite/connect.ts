@@ -4,7 +4,7 @@ import Database from 'better-sqlite3';
 import { mergeLog } from './merge-log.ts';
 import { isUnwritable } from './sqlite-errors.ts';
 
-/** What the log may hold on to on the disk when there is no need for it. */
+/** Size of the log on the disk to which it is truncated when idle. */
 const logBytes = 16_000_000;
 
 /** A connection that may write. Throws what SQLite says of a file that cannot be used, with nothing left open. */
@@ -73,7 +73,7 @@ function readWhole(file: string): Buffer {
   }
 }
 
-/** Whether this user may change the file and what is beside it; a full disk is not noticed. */
+/** True if this user may change the file and its companions; a full disk is not noticed. */
 export function mayWrite(file: string): boolean {
   try {
     for (const path of [file, dirname(file)]) accessSync(path, constants.W_OK);
@@ -83,10 +83,10 @@ export function mayWrite(file: string): boolean {
   }
 }
 
-/** What SQLite and a change need at the least. */
+/** Minimum free space that SQLite and a change need. */
 const roomBytes = 131_072;
 
-/** Whether there is room for a change: costs less than to open a store and find that there is none. */
+/** True if there is room for a change: cheaper than opening a store and finding none. */
 export function hasRoom(file: string): boolean {
   if (!mayWrite(file)) return false;
   const probe = `${file}.room-${process.pid}`;
@@ -100,7 +100,7 @@ export function hasRoom(file: string): boolean {
   }
 }
 
-/** A folder that lets nobody in any more must not turn the answer into an error. */
+/** Removes a file; a folder that is not accessible any more must not turn the answer into an error. */
 function removeIfPossible(file: string): void {
   try {
     rmSync(file, { force: true });

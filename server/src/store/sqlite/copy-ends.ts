@@ -34,7 +34,7 @@ export async function openSqliteSource(file: string, others: 'locked-out' | 'all
       reading.close();
       throw error;
     }
-    // Where nobody can write, nobody can change anything meanwhile.
+    // A file that cannot be written cannot change meanwhile.
     if (others === 'allowed' || !mayWrite(file)) return endOver(file, reading);
     reading.close();
     return endOver(file, lockedDatabase(file));

@@ -16,7 +16,10 @@ export function digestOfStore(database: Database.Database): string {
   return digestInOrder(database, 'signet store 2\n', (key, columns) => (key === '' ? columns : `${key}, ${columns}`));
 }
 
-/** As `digestOfStore` was before, for backups that were sealed then: the rows of a table in the order of their columns. */
+/**
+ * Former version of `digestOfStore`, for backups that were sealed then: the rows of a table in the order of their
+ * columns.
+ */
 export function earlierDigestOfStore(database: Database.Database): string {
   return digestInOrder(database, '', (_key, columns) => columns);
 }
@@ -55,7 +58,7 @@ function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** One text for each list of values: a number is not the text of its digits, and no integer is rounded. */
+/** Unambiguous text of a list of values: a number differs from the text of its digits, and no integer is rounded. */
 function encoded(row: unknown): string {
   return JSON.stringify(z.array(z.unknown()).parse(row).map(encodedValue));
 }

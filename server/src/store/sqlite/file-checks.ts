@@ -2,7 +2,7 @@ import { closeSync, constants, lstatSync, openSync, type Stats } from 'node:fs';
 import { systemClock } from '@signet/policy-engine/clock';
 import { StoreRefusedError } from '../../errors.ts';
 
-/** Which file a path names at this moment. */
+/** Identity of the file that a path names at this moment. */
 export interface FileIdentity {
   readonly device: number;
   readonly inode: number;
@@ -26,7 +26,7 @@ export function createStoreFile(file: string): void {
   try {
     closeSync(openSync(file, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600));
   } catch (error) {
-    // Another process may have made it in between; the checks that follow look at it either way.
+    // Another process may have created it in between; the checks that follow apply either way.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
   }
 }
@@ -51,7 +51,9 @@ export function whyUnseen(file: string): string | undefined {
   }
 }
 
-/** What is there, if it is the owner's alone. Throws `StoreRefusedError` for everything else. */
+/**
+ * Stats of the file, if it is the owner's alone; undefined if absent. Throws `StoreRefusedError` for everything else.
+ */
 export function checkOwnFile(file: string, kind: 'store' | 'key' | 'witness' = 'store'): Stats | undefined {
   const stats = lstatSync(file, { throwIfNoEntry: false });
   if (stats === undefined) return undefined;

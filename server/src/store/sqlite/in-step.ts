@@ -17,7 +17,7 @@ const positionRow = z.object({ epoch: z.int(), sequence: z.int(), audit_head: z.
 /** Before any epoch: a witness that says so holds nothing against any store. */
 export const nothing: Position = { epoch: 0, sequence: 0, head: '' };
 
-/** How far a store has come; zeros for one that is empty or of a program that did not count. */
+/** Position of a store; zeros for one that is empty or of a program that did not count. */
 export function readPosition(database: Database.Database): Position {
   const counts = database.prepare("select 1 from pragma_table_info('meta') where name = 'sequence'").get();
   if (counts === undefined) return nothing;
@@ -28,8 +28,8 @@ export function readPosition(database: Database.Database): Position {
 }
 
 /**
- * What a store lacks of what its witness says. `before` is the witness as it was before the store was read, since both go on while others
- * write. A later epoch is that of a restore, which begins again.
+ * Loss of a store against its witness. `before` is the witness as it was before the store was read, since both go on
+ * while others write. A later epoch is that of a restore, which begins again.
  */
 export function findLoss(database: Database.Database, file: string, before: WitnessState): Loss | undefined {
   const store = readPosition(database);
@@ -45,7 +45,7 @@ export function findLoss(database: Database.Database, file: string, before: Witn
   return what === undefined ? undefined : lossOf('behind', file, what);
 }
 
-/** What a store that has come so far lacks of what was acknowledged; undefined for nothing. */
+/** Acknowledged changes that a store at this position lacks; undefined if none. */
 export function whatIsLost(
   store: Position,
   witness: Position,

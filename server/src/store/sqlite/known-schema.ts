@@ -14,10 +14,10 @@ import { sealTable } from './digest.ts';
 /** Definitions by type and name, e.g. `table roles`. */
 type Definitions = ReadonlyMap<string, string>;
 
-/** What a store holds after its first step, its second, and so on; first of all what it holds before any. */
+/** Definitions of a store after its first step, its second, and so on; first of all those before any. */
 export type KnownSchemas = readonly Definitions[];
 
-/** What is not a string was put in by somebody, and fits no definition. */
+/** A value that is not a string was put in by another program, and fits no definition. */
 const text = z.string().catch('(not a string)');
 const objectRows = z.array(z.object({ type: text, name: text, tbl_name: text, sql: text.nullable() }));
 const nameRows = z.array(z.object({ name: z.string() }));
@@ -45,7 +45,7 @@ export function readDefinitions(database: Database.Database, schema: 'main' | 'r
   const definitions = new Map<string, string>();
   for (const { type, name, tbl_name: table, sql } of objectRows.parse(rows)) {
     const object = `${type} ${name}`;
-    // One that stands there twice has both definitions, and so none that is known.
+    // A duplicate has both definitions, and so none that is known.
     definitions.set(object, `${definitions.get(object) ?? ''}${table}: ${sql ?? ''}`);
   }
   return definitions;
@@ -62,7 +62,7 @@ export function checkSchema(
   schemas: KnownSchemas,
   want: 'current' | 'older-is-fine' | 'partial-copy' = 'current',
 ): void {
-  // One read: another process may be bringing the schema up to date.
+  // Single read: another process may be bringing the schema up to date.
   const [applied, found] = database.transaction(() => [appliedSteps(database), readDefinitions(database)] as const)();
   if (found.has(`table ${markTable}`) && want !== 'partial-copy') throw partialCopy(file);
   refuseOtherSteps(applied, file, want === 'older-is-fine' ? want : 'current');
@@ -78,7 +78,7 @@ export function checkSchema(
   refuseOtherHeader(database, file);
 }
 
-/** Whether the tables of `replaced` are those of this program: the rows of any other mean something else. */
+/** True if the tables of `replaced` are those of this program: rows of another have another meaning. */
 export function hasTablesOf(database: Database.Database, schemas: KnownSchemas): boolean {
   const found = readDefinitions(database, 'replaced');
   const tables = [...(schemas.at(-1) ?? [])].filter(([object]) => object.startsWith('table '));
@@ -89,7 +89,7 @@ function isSealTable(object: string, definition: string): boolean {
   return object === `table ${sealTable}` && sealTableDefinitions.some((sql) => definition === `${sealTable}: ${sql}`);
 }
 
-/** What the header of the file says beside the schema, as SQLite makes it. */
+/** Header fields of the file beside the schema, as SQLite makes them. */
 const header = { user_version: 0, application_id: 0, encoding: 'UTF-8' } as const;
 
 function refuseOtherHeader(database: Database.Database, file: string): void {

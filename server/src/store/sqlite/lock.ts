@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isBusy } from './sqlite-errors.ts';
 
-/** How long a lock of another writer is waited for, in milliseconds. */
+/** Timeout for the lock of another writer, in milliseconds. */
 const lockWaitMs = 5000;
 const lockRetryMs = 20;
-/** Nobody has looked at the lock for this long: what was seen of it before says nothing any more. */
+/** Time without an attempt after which earlier observations of the lock are forgotten. */
 const forgottenAfterMs = 1000;
 
 /**
@@ -16,8 +16,8 @@ export class LockRetry {
   #lastSeen = 0;
 
   /**
-   * Does `work`, again and again while another connection holds the lock, until that has lasted for five seconds. Who comes later, or had
-   * to queue, waits no longer than the first: a lock that stays costs nobody more. `work` must be whole or nothing.
+   * Runs `work`, with retries while another connection holds the lock, until that has lasted for five seconds. A later
+   * or queued caller waits no longer than the first: a lock that stays costs no caller more. `work` must be atomic.
    */
   async waitFor<Result>(work: () => Promise<Result>): Promise<Result> {
     for (;;) {

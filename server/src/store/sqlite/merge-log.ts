@@ -10,7 +10,7 @@ const magicLittleEndian = 0x377f0682;
 interface Log {
   readonly bytes: Buffer;
   readonly pageSize: number;
-  /** Of the 32-bit words that checksums are over; the fields themselves are big-endian. */
+  /** Byte order of the 32-bit words that checksums are over; the fields themselves are big-endian. */
   readonly isBigEndian: boolean;
 }
 
@@ -22,7 +22,7 @@ type Sums = readonly [number, number];
  */
 export function mergeLog(database: Buffer, log: Buffer): Buffer {
   const merged = mergeFrames(database, readLogHeader(log));
-  // Who opens it must not look for a log.
+  // Readers must not look for a log.
   if (merged.length > 19) merged.fill(1, 18, 20);
   return merged;
 }

@@ -21,18 +21,18 @@ import { createWitness, readWitness } from './witness.ts';
 
 export interface SqliteStoreOptions {
   readonly clock?: Clock;
-  /** Milliseconds of a clock that nobody sets; default: that of the process. */
+  /** Monotonic clock in milliseconds; default: that of the process. */
   readonly monotonic?: () => number;
   /** The file must exist and have the current schema, and every change is refused. */
   readonly readonly?: boolean;
   /** `ignored`: for one who looks what is wrong with a store, and only with `readonly`. */
   readonly witness?: 'required' | 'ignored';
   /**
-   * Whether what is written now tells the time (`newestRecord`, `lastWritten`). Not what a server writes by itself while it starts: that would
-   * take a clock which was set wrong for right. Default: it does.
+   * True if present writes are evidence of the time (`newestRecord`, `lastWritten`). False for writes of a starting
+   * server by itself: they would confirm a clock that was set wrong. Default: true.
    */
   readonly tellsTime?: () => boolean;
-  /** Whether an operator says that the clock is right, whatever the records of this server say. */
+  /** True if an operator says that the clock is right, whatever the records of this server say. */
   readonly acceptsClock?: boolean;
 }
 
@@ -69,7 +69,7 @@ export async function openSqliteStore(file: string, options: SqliteStoreOptions 
 export function refuseLostFile(file: string): void {
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) return;
   const witness = readWitness(file);
-  // That of a restore which was killed before its last step says nothing.
+  // The witness of a restore that was killed before its last step is no evidence.
   if (witness === 'missing' || (witness !== 'unreadable' && witness.epoch === nothing.epoch)) return;
   const help = 'restore a backup, or remove the witness to begin with an empty store';
   throw new StoreRefusedError('missing', `store \`${file}\` is gone, its witness is there: ${help}`);
@@ -91,13 +91,13 @@ export function refusalOf(file: string, error: unknown): unknown {
   return translateError(error);
 }
 
-/** What the check of a file keeps of it in memory. */
+/** Cache size for the check of a file. */
 const checkedKibibytes = 200;
 
-/** Whether a store is compared with the witness beside it; the copy of a backup has none. */
+/** Comparison of a store with the witness beside it; the copy of a backup has none. */
 type Beside = 'with-witness' | 'alone';
 
-/** What is written into a file before its first tables, on the disk before these. */
+/** Writer of a mark into a file before its first tables; synced before these. */
 type BeforeTables = (db: Kysely<Schema>) => Promise<void>;
 
 /** Checks the whole file and brings it up to date, waiting for the lock. Throws what SQLite throws, and `StoreRefusedError`. */

@@ -5,15 +5,18 @@ import type { AuditAction, ChangeContext } from '../../model/records.ts';
 import { auditHash } from '../audit-chain.ts';
 import { crlNumbersAhead } from '../new-epoch.ts';
 
-/* A store goes on from an earlier state, and something of what happened since is not in it: nobody may take it for what it was before. */
+/*
+ * Restart of a store from an earlier state, without something of what happened since: it must not be taken for the
+ * later one.
+ */
 
 interface Restart {
   readonly action: Extract<AuditAction, 'restore' | 'accept-loss'>;
-  /** Epochs, ids and numbers of changes that were used, as far as somebody knows. */
+  /** Used epochs, ids and numbers of changes, as far as known. */
   readonly used: { readonly epoch: number; readonly nextId: number; readonly sequence: number };
-  /** Whether nobody knows which of the join tokens were spent. */
+  /** True if it is unknown which of the join tokens were spent. */
   readonly spendJoinTokens: boolean;
-  /** What the audit record says beside the epoch. */
+  /** Details of the audit record beside the epoch. */
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
@@ -64,7 +67,7 @@ export function restartStore(
     database
       .prepare('update main.meta set epoch = ?, counter = ?, next_id = ?, audit_head = ?, sequence = ?')
       .run(epoch, record.counter, record.id + 1, hash, sequence);
-    // Nobody follows into another epoch.
+    // Readers do not follow into another epoch.
     database.exec('delete from main.changes');
     database.prepare("insert into main.changes values (?, '', 'head', ?)").run(record.counter, hash);
     return epoch;

@@ -16,14 +16,14 @@ import { isBusy, isCorrupt, isNoDatabase, isUnreadable, translateError } from '.
 import { createWitness, readWitness, replaceWitness, type WitnessState } from './witness.ts';
 import { syncNameOf, writeError } from './written-file.ts';
 
-/** What a restore did. */
+/** Result of a restore. */
 export interface Restored {
   /** Over schema and rows as they came from the backup: that of `signet backup`. */
   readonly digest: string;
   readonly epoch: number;
   /** Where the store that was replaced is now; absent when there was none. */
   readonly replaced?: string;
-  /** What lives on of it; absent when it could not be read, or there was none. */
+  /** State carried over from the replaced store; absent if unreadable or absent. */
   readonly kept?: KeptRows;
 }
 
@@ -47,7 +47,7 @@ export async function restoreStore(storeFile: string, backup: string, options: R
   const fresh = `${storeFile}.restore-${process.pid}`;
   const schemas = knownSchemas();
   try {
-    // What a killed restore, or somebody else, left there would be read as a part of the copy.
+    // Files left there by a killed restore, or another program, would be read as a part of the copy.
     removeCopy(fresh);
     const digest = await takeBackup(backup, fresh, options, schemas);
     return replace(storeFile, { fresh, digest }, options, schemas);
@@ -89,7 +89,10 @@ async function takeBackup(
   }
 }
 
-/** What `signet store check` reads of a file that is in use is not in the file alone, which is what is taken. */
+/**
+ * Refuses logs beside a backup: `signet store check` reads of a file in use what is not in the file alone, which is
+ * what is restored.
+ */
 function refuseLogs(backup: string): void {
   const logs = ['-wal', '-journal'].map((suffix) => `${backup}${suffix}`);
   const log = logs.find((file) => (lstatSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0);
@@ -133,7 +136,7 @@ interface CheckedCopy {
   readonly digest: string;
 }
 
-/** Everything that changes names happens here, while the old store is locked: no server can begin on it meanwhile. */
+/** Renames under the lock of the old store: no server can begin on it meanwhile. */
 function replace(
   storeFile: string,
   { fresh, digest }: CheckedCopy,
@@ -177,12 +180,12 @@ function freeName(name: string): string {
 
 const replacedRow = z.object({ epoch: z.int(), next_id: z.int(), sequence: z.int(), audit_head: z.string() });
 type ReplacedStore = z.infer<typeof replacedRow> & {
-  /** Whether it lacks what was acknowledged. */ readonly hasLost: boolean;
+  /** True if it lacks acknowledged changes. */ readonly hasLost: boolean;
 };
 
 /**
- * Attaches the old store as `replaced`, with a lock that stays as long as the connection, and all of it in its one file. Undefined for one
- * that cannot be read. Throws `StoreUnavailableError` when somebody else has it open.
+ * Attaches the old store as `replaced`, with a lock that stays as long as the connection, and all of it in its one
+ * file. Undefined if it is unreadable. Throws `StoreUnavailableError` if it is open elsewhere.
  */
 function lockReplaced(
   database: Database.Database,
@@ -197,7 +200,7 @@ function lockReplaced(
     database.pragma('replaced.journal_mode = DELETE');
     if (!isStore(database)) return undefined;
     refuseOtherSteps(appliedSteps(database, 'replaced'), storeFile);
-    // What else there is in it takes no part in reading its tables.
+    // Other objects in it take no part in reading its tables.
     if (!hasTablesOf(database, schemas)) return undefined;
     const columns = 'epoch, next_id, sequence, audit_head';
     const row = replacedRow
@@ -238,7 +241,7 @@ function begin(
     {
       action: 'restore',
       used: {
-        // Epochs that nobody can look up any more were smaller than the time.
+        // Epochs that cannot be looked up any more were smaller than the time.
         epoch: Math.max(old?.epoch ?? now, known.epoch),
         nextId: old?.next_id ?? 0,
         sequence: Math.max(old?.sequence ?? 0, known.sequence),

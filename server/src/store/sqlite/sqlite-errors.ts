@@ -1,7 +1,7 @@
 import { SqliteError } from 'better-sqlite3';
 import { ConflictError, StoreReadOnlyError, StoreUnavailableError } from '../../errors.ts';
 
-/** Whether another connection holds the lock. */
+/** True if another connection holds the lock. */
 export function isBusy(error: unknown): boolean {
   return error instanceof SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
 }
@@ -14,7 +14,7 @@ export function isCorrupt(error: unknown): boolean {
   return error instanceof SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 
-/** Whether what is stored cannot be had: corrupt pages, bad places of the disk. */
+/** True if the stored data is unreadable: corrupt pages, bad sectors of the disk. */
 export function isUnreadable(error: unknown): boolean {
   return isCorrupt(error) || (error instanceof SqliteError && /^SQLITE_IOERR_(READ|SHORT_READ)/.test(error.code));
 }
@@ -23,12 +23,12 @@ export function isReadonly(error: unknown): boolean {
   return error instanceof SqliteError && error.code.startsWith('SQLITE_READONLY');
 }
 
-/** Whether a write failed, as on a full disk. */
+/** True if a write failed, as on a full disk. */
 export function isWriteError(error: unknown): boolean {
   return error instanceof SqliteError && /^SQLITE_(FULL|IOERR)/.test(error.code);
 }
 
-/** What stands in the way, by the beginning of the code of SQLite. */
+/** Obstacles and their messages, by the beginning of the code of SQLite. */
 const obstacles: readonly (readonly [code: RegExp, message: string])[] = [
   [/^SQLITE_(BUSY|LOCKED)/, 'the store is locked by another writer'],
   [/^SQLITE_FULL/, 'the disk of the store is full'],
@@ -49,7 +49,7 @@ export function translateError(error: unknown): unknown {
   // The code of SQLite goes to the log only.
   const { code } = error;
   const options = { cause: error, detail: { sqlite: code } };
-  // A trigger is nothing of ours: whoever set it up stands in the way.
+  // A foreign trigger is not part of this schema: its owner must fix it.
   if (/^SQLITE_CONSTRAINT(?!_TRIGGER)/.test(code))
     return new ConflictError('the change does not fit what is stored', options);
   const message = obstacles.find(([pattern]) => pattern.test(code))?.[1];
@@ -64,7 +64,7 @@ export function isSystemError(error: unknown): error is Error & { readonly code:
 const unwritable =
   /^(SQLITE_(FULL|READONLY|CANTOPEN|IOERR(?!_READ|_SHORT_READ))|ENOSPC|EDQUOT|EFBIG|EROFS|EACCES|EPERM|EIO)/;
 
-/** Whether something could not be written for want of space, rights or a disk that works; also as the cause of another error. */
+/** True if a write failed for want of space, rights or a working disk; also as the cause of another error. */
 export function isUnwritable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof StoreReadOnlyError) return true;

@@ -16,7 +16,7 @@ import { readWitness } from './witness.ts';
 import { WitnessWatch } from './witness-watch.ts';
 import { StoreWriter, type WrittenTime } from './writer.ts';
 
-/** Who wrote a time that an operator has said to be right. */
+/** Writer name of a time that an operator has confirmed. */
 const acceptedClock = 'accepted';
 
 interface SqliteStoreDeps {
@@ -37,7 +37,7 @@ interface Connections {
   readonly identity: FileIdentity;
   readonly log: FileIdentity | undefined;
   readonly reader: StoreReadings;
-  /** Absent in a store that is only read. */
+  /** Writer; absent in a store that is only read. */
   readonly writer: StoreWriter | undefined;
 }
 
@@ -125,7 +125,7 @@ export class SqliteStoreDatabase implements StoreDatabase {
     return translateError(error);
   }
 
-  /** Of what this process writes itself it needs no hint. */
+  /** Watches for changes of other processes; own writes need no hint. */
   watch(listener: () => void): void {
     this.#watch?.close();
     this.#watch = new WitnessWatch(this.#deps.file, () => {
@@ -137,7 +137,7 @@ export class SqliteStoreDatabase implements StoreDatabase {
     try {
       return this.#connections?.writer?.hasOthersChanges() ?? true;
     } catch {
-      // Whoever looks finds out why.
+      // The next access finds out why.
       return true;
     }
   }
@@ -155,8 +155,8 @@ export class SqliteStoreDatabase implements StoreDatabase {
   }
 
   /**
-   * INVARIANT: a clock that was set back, or was wrong when this process began, writes down no time: it would be its own witness. The clock of
-   * another server is none of ours, and an operator may say that the own one is right.
+   * INVARIANT: a clock that was set back, or was wrong when this process began, writes down no time: it would be its
+   * own witness. The clock of another server is a separate one, and an operator may say that the own one is right.
    */
   #timeAfter({ at, by }: WrittenTime): number | undefined {
     const { clock, monotonic, tellsTime, acceptsClock } = this.#deps;
@@ -170,7 +170,7 @@ export class SqliteStoreDatabase implements StoreDatabase {
     return expected !== undefined && expected - now > clockToleranceMs ? undefined : now;
   }
 
-  /** What was written here before, later than the clock says now, is its witness from the beginning. */
+  /** Loads the last time written here, which is evidence from the start if it is later than the clock. */
   async #rememberLastTime(): Promise<void> {
     const newest = await this.newestRecord();
     const { clock, monotonic } = this.#deps;
@@ -291,7 +291,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Of another user: there is such a process.
+    // The process exists, and belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }

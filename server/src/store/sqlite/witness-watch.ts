@@ -45,13 +45,13 @@ export class WitnessWatch {
     }
   }
 
-  /** A file that was replaced while somebody has it open tells only that its attributes have changed. */
+  /** True if the open file still has its name: a file that is replaced while open only reports changed attributes. */
   #isInPlace(): boolean {
     const found = fileIdentity(this.#file);
     return found?.device === this.#watched?.device && found?.inode === this.#watched?.inode;
   }
 
-  /** What was missed meanwhile is a hint. */
+  /** Renews the watch, and signals once for events missed meanwhile. */
   #watchAgain(): void {
     this.#watcher?.close();
     this.#watcher = undefined;

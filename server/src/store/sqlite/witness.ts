@@ -12,7 +12,7 @@ import { syncNameOf } from './written-file.ts';
  * come late, and none writes over what a later one says.
  */
 
-/** How far a store has come. */
+/** Position of a store in its history. */
 export interface Position {
   readonly epoch: number;
   /** The number of the newest transaction. */
@@ -21,13 +21,13 @@ export interface Position {
   readonly head: string;
 }
 
-/** What lies beside a store: nothing, something that nobody can read any more, or how far the store had come. */
+/** State of the witness beside a store: none, an unreadable one, or the position of the store. */
 export type WitnessState = 'missing' | 'unreadable' | Position;
 
 const places = 16;
 /** A disk writes no less than this at once: what happens to one place happens to no other. */
 const placeBytes = 4096;
-/** What a place holds behind its line. */
+/** Padding of a place behind its line. */
 const blank = Buffer.alloc(placeBytes, '\n');
 
 const positionSchema = z.object({ epoch: z.int(), sequence: z.int(), head: z.string() });
@@ -65,7 +65,7 @@ export function createWitness(storeFile: string, position: Position): void {
     createFileSync(file, formatWitness(position), { mode: 0o600 });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-    // Whoever made it may not have come to this yet, and what is written to it counts at once.
+    // Its creator may not have synced the name yet, and writes to it count at once.
     syncNameOf(file);
   }
 }
@@ -103,7 +103,7 @@ export class WitnessWriter {
       writeSync(this.#descriptor, own, 0, placeBytes, at);
     }
     fdatasyncSync(this.#descriptor);
-    // Somebody removed or replaced the file: what was written is nowhere.
+    // The file was removed or replaced: the bytes were written to an orphan.
     if (!this.#isInPlace()) this.#restore(position);
   }
 
@@ -127,7 +127,7 @@ export class WitnessWriter {
   }
 }
 
-/** One line that a person can read, with its own checksum, and empty lines up to the size of a place. */
+/** Writes a readable line with its own checksum, and empty lines up to the size of a place. */
 function writePlace({ epoch, sequence, head }: Position, place: Buffer): void {
   const said = JSON.stringify({ epoch, sequence, head });
   const end = place.write(`${said} ${checksum(said)}`, 'latin1');

@@ -12,9 +12,9 @@ import { writeError } from './written-file.ts';
 
 interface WriterDeps {
   readonly storeFile: string;
-  /** Whether the log that is open is the one beside the file. */
+  /** True if the open log is the one beside the file. */
   readonly isLogInPlace: () => boolean;
-  /** The time to write down, beside what is there; undefined for what tells nobody the time. */
+  /** Time to write down, beside the one there; undefined for writes that are no evidence of the time. */
   readonly timeAfter: (last: WrittenTime) => number | undefined;
   /** The name of this process in the store. */
   readonly writtenBy: string;
@@ -58,14 +58,15 @@ export class StoreWriter {
 
   constructor(database: Database.Database, deps: WriterDeps) {
     this.#database = database;
-    // What does not fit is written to the log during the change: less is left for its commit, which is one call.
+    // Pages beyond the cache are written to the log during the change: less is left for its commit, which is one call.
     database.pragma(`cache_size = -${cacheKiB}`);
-    // What a statement of many rows could have to put back: a file for it would need a descriptor and a folder, and could fail.
+    // Memory for the undo data of a statement with many rows: a file for it would need a descriptor and a folder, and
+    // could fail.
     database.pragma('temp_store = MEMORY');
     this.#queries = new SqliteQueries(database, 'changes');
     this.#deps = deps;
     this.#changes = database.prepare('select total_changes()').pluck();
-    // What an update returns goes through a table of its own: to read the row before costs less.
+    // `returning` goes through a table of its own: reading the row before is cheaper.
     this.#meta = database.prepare<[], MetaRow>(
       'select epoch, sequence, audit_head as head, written_at as at, written_by as by from meta where id = 1',
     );
@@ -79,7 +80,7 @@ export class StoreWriter {
     this.#witness = new WitnessWriter(deps.storeFile);
   }
 
-  /** Whether another connection has changed the store since this was asked last, or since the beginning. */
+  /** True if another connection has changed the store since the last call, or since the beginning. */
   hasOthersChanges(): boolean {
     const version = this.#dataVersion.get();
     const hasChanged = version !== this.#knownVersion;
@@ -120,7 +121,7 @@ export class StoreWriter {
       const outcome = z.array(z.object({ busy: z.int() })).parse(this.#database.pragma('wal_checkpoint(TRUNCATE)'));
       if (outcome.some(({ busy }) => busy !== 0)) throw new StoreUnavailableError(logRemoved);
     } catch (error) {
-      // Another process has done it, and emptied the log. Should that not be so, the witness knows.
+      // Another process has checkpointed and emptied the log. If not, the witness detects it.
       if (!isUnreadable(error)) throw error;
     }
   }
@@ -134,7 +135,7 @@ export class StoreWriter {
     return this.#turns.run('', work);
   }
 
-  /** Under the lock of writers: nobody can have begun another log and written to it. */
+  /** Requires the log under the lock of writers: no other process can have begun another log and written to it. */
   #requireLog(): void {
     if (!this.#deps.isLogInPlace()) throw new StoreUnavailableError(logRemoved);
   }

@@ -8,7 +8,7 @@ export function syncNameOf(file: string): void {
   syncDirectorySync(dirname(file));
 }
 
-/** What is said of a file that cannot be written, by the code of the system or of SQLite. */
+/** Messages for a file that cannot be written, by the code of the system or of SQLite. */
 const obstacles: readonly (readonly [code: RegExp, say: (file: string) => string])[] = [
   [/^(ENOSPC|EDQUOT|SQLITE_FULL)/, (file) => `the disk of \`${file}\` is full`],
   [/^(EFBIG|EIO|SQLITE_IOERR)/, (file) => `the disk of \`${file}\` fails or is full`],
