@@ -3,8 +3,8 @@ import type { DomainChange } from '../model/domain-change.ts';
 import type { MemberSearch, StoreReader } from '../model/store.ts';
 
 /**
- * Every stored domain in which somebody's access may change: the changed ones, those whose roles have groups of theirs, or members
- * that are switched on or off, and those whose roles trust any of these. May name some too many.
+ * Stored domains in which access may change: the changed ones, those whose roles have groups of theirs, or members that
+ * are enabled or disabled, and those whose roles trust any of these. May name some too many.
  */
 export async function affectedDomains(
   reader: StoreReader,
@@ -47,7 +47,7 @@ function switchedMembers(changes: readonly DomainChange[]): MemberSearch {
   return { names: [...names], prefixes };
 }
 
-/** Whoever is removed holds nothing from then on; who is added and disabled held nothing before. */
+/** Services that are removed, enabled or disabled; a new disabled one grants nothing and granted nothing before. */
 function switchedServices({ removed, changed }: DomainChange['services']): ServiceName[] {
   const switched = changed.filter(({ before, after }) => before.enabled !== after.enabled).map(({ after }) => after);
   return [...removed.filter(({ enabled }) => enabled), ...switched].map(({ name }) => name);

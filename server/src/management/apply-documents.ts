@@ -25,11 +25,11 @@ interface AppliedDomain {
   readonly version: number;
 }
 
-/** What an apply did. */
+/** Result of an apply. */
 export interface ApplySummary {
   readonly domains: readonly AppliedDomain[];
   readonly casesPassed: number;
-  /** What the author should look at although it was applied. */
+  /** Warnings for the author about what was applied. */
   readonly warnings: readonly DocumentProblem[];
 }
 

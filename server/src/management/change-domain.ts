@@ -39,14 +39,14 @@ export interface ManagementDeps {
   readonly clock: Clock;
   readonly quotas: Quotas;
   readonly dryRuns: DryRuns;
-  /** How long names stay reserved; default 30 days. */
+  /** Reservation time of names; default 30 days. */
   readonly nameReservationMs?: number;
 }
 
-/** Who asks for a change, and how it is to be made. */
+/** Caller and options of a change. */
 export interface ChangeRequest {
   readonly caller: PrincipalName;
-  /** What speaks for the caller; absent: nobody asks over a connection. */
+  /** The caller's client certificate; undefined for local commands. */
   readonly certificate?: AskersCertificate;
   readonly context: ChangeContext;
   /** Entity tags of which the object must have one; `*`: it must exist. */
@@ -54,26 +54,26 @@ export interface ChangeRequest {
   /** The object must not exist yet. */
   readonly mustBeNew: boolean;
   readonly dryRun: boolean;
-  /** Aborted when nobody waits for the answer any more; only dry runs stop. */
+  /** Aborted when the caller stops waiting; only dry runs stop. */
   readonly signal?: AbortSignal;
-  /** Told how many rows of domains were read to judge the change, also when it is refused. */
+  /** Called with the number of rows of domains that were read to judge the change, also when it is refused. */
   readonly onRead?: (rows: number) => void;
-  /** Told what decisions about the caller's rights cost. */
+  /** Called with the cost of decisions about the caller's rights. */
   readonly compared?: Compared;
   readonly allowWildcard: boolean;
-  /** As in `NameRules`. */
+  /** Option of `NameRules`. */
   readonly removeMemberships?: boolean;
-  /** As in `NameRules`; for system operators. */
+  /** Option of `NameRules`; for system operators. */
   readonly reuseName?: boolean;
 }
 
-/** One kind of change: what it is about, what takes the right to do it, and the change itself. */
+/** Kind of change: its object, the right that it requires, and the change itself. */
 export interface DomainEdit {
   readonly domain: DomainName;
   readonly right: Right;
   /** `role.reader` and so on: what the right is asked for. */
   readonly object: string;
-  /** Whether only the policy of `sys.auth` gives the right. */
+  /** True if only the policy of `sys.auth` grants the right. */
   readonly systemOnly?: boolean;
   /** How many assertions the domain would have: too many are refused before anything else is read. */
   assertionsAfter?(counts: readonly AssertionCount[]): number;
@@ -81,9 +81,9 @@ export interface DomainEdit {
   read(reader: StoreReader, stored: DomainAttributes): Promise<EditedObject>;
 }
 
-/** What an edit is about, as it is. */
+/** Object of an edit, before it. */
 interface EditedObject {
-  /** What the caller sees of it, the base of its entity tag; undefined when there is none. */
+  /** View of it for the caller, the base of its entity tag; undefined if absent. */
   readonly view: unknown;
   /** Throws `NotFoundError`, `ConflictError` or `InvalidRequestError`. */
   change(): DomainChange | Promise<DomainChange>;
@@ -118,7 +118,7 @@ export async function changeDomain(
   edit: DomainEdit,
 ): Promise<ChangeOutcome> {
   if (request.dryRun) return tryChange(deps, request, edit);
-  // So that the transaction has little to catch up with.
+  // Refreshed first, so that the transaction has little to catch up with.
   await deps.refresh();
   return changeAndFollow(deps, request, async (transaction): Promise<ChangeOutcome> => {
     const current = await asAsked(deps, request, transaction);
@@ -127,7 +127,8 @@ export async function changeDomain(
     );
     await transaction.save(change);
     if (request.removeMemberships === true) await removeMemberships(transaction, lostNames(change));
-    // As the next reader sees it, with the ids that the store gave to new assertions: its entity tag is then that of the answer.
+    // View for the next reader, with the ids that the store gave to new assertions: its entity tag is then that of the
+    // answer.
     const view = await viewOf(edit, transaction);
     return { kind: 'done', created: !wasThere, view, warnings };
   });
@@ -144,7 +145,7 @@ function tryChange(deps: ManagementDeps, request: ChangeRequest, edit: DomainEdi
   });
 }
 
-/** What an edit is about, as the caller sees it; undefined when there is none. Throws `UnknownDomainError`. */
+/** View of an edit's object for the caller; undefined if absent. Throws `UnknownDomainError`. */
 async function viewOf(edit: Pick<DomainEdit, 'domain' | 'read'>, reader: StoreReader): Promise<unknown> {
   const stored = await reader.attributes(edit.domain);
   if (stored === undefined) throw new UnknownDomainError(edit.domain);
@@ -202,7 +203,7 @@ export async function asAsked(
 
 interface Planned {
   readonly change: DomainChange;
-  /** Whether the object is there already. */
+  /** True if the object exists already. */
   readonly wasThere: boolean;
   readonly warnings: readonly string[];
 }
@@ -255,7 +256,10 @@ export async function judge(
   return [...missing, ...dnsWarnings(change), ...(await elsewhereWarnings(request, change, after, sees))];
 }
 
-/** What becomes of the entries of other domains that name what the change removes: they go with it, or stay and grant nothing. */
+/**
+ * Warnings about the entries of other domains that name what the change removes: they are removed with it, or stay and
+ * grant nothing.
+ */
 async function elsewhereWarnings(
   request: ChangeRequest,
   change: DomainChange,
@@ -267,12 +271,15 @@ async function elsewhereWarnings(
   return removed.map(({ text }) => text);
 }
 
-/** Whether the author of a change may know of a domain. */
+/** Predicate: the author of a change may know of a domain. */
 export function seesDomain({ snapshot, clock }: ManagementDeps, { caller, compared }: ChangeRequest): SeesDomain {
   return (domain) => viewerOf(snapshot(), caller, clock.now(), compared).sees(domain, 'domain');
 }
 
-/** How a request treats names. Throws `ForbiddenError` when somebody else than a system operator wants to use a reserved one. */
+/**
+ * Name rules of a request. Throws `ForbiddenError` if the caller wants to use a reserved name and is not a system
+ * operator.
+ */
 function nameRulesOf(deps: ManagementDeps, request: ChangeRequest, domain: DomainName): NameRules {
   const { caller, reuseName, removeMemberships } = request;
   const query = { caller, right: 'manage_domain', domain } as const;

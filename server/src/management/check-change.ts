@@ -15,7 +15,7 @@ import {
   wildcardMembers,
 } from './safeguards.ts';
 
-/** What every change has to keep to, in the order in which a request is told. */
+/** Rules of every change, in the order of their precedence in errors. */
 const rules: readonly ChangeRule[] = [
   quotasOfDomain,
   bundleSizeOfDomain,
@@ -42,7 +42,7 @@ export async function checkChange(change: DomainChange, facts: ChangeFacts): Pro
   }
 }
 
-/** Everything that is wrong with a change of a document, whose references are looked up with all others. */
+/** All violations by a change of a document, whose references are looked up with all others. */
 export async function findFaults(change: DomainChange, facts: ChangeFacts): Promise<readonly ChangeFault[]> {
   const faults: (readonly ChangeFault[])[] = [];
   for (const rule of rules) if (rule !== references) faults.push(await rule(change, facts));

@@ -16,11 +16,11 @@ import { tokenSizeWarnings } from './documents/token-size-warnings.ts';
 import { expiredMembers, freshlyExpired } from './expired-members.ts';
 import { placeholders, type StoredWorld } from './stored-world.ts';
 
-/** What documents mean together: checked, compiled, ready for cases. */
+/** Documents checked together, compiled, and ready for cases. */
 interface CheckedDocuments {
   readonly snapshot: Snapshot;
   readonly changes: readonly DocumentChange[];
-  /** What their authors should look at although nothing is refused for it, in the order of the files. */
+  /** Warnings for the authors, in the order of the files; nothing is refused for them. */
   readonly warnings: readonly DocumentProblem[];
 }
 
@@ -88,7 +88,7 @@ function withWhatStays({ content, keepsKeys }: DomainDocument, stored: DomainRec
   return { ...content, services };
 }
 
-/** As it would be stored, with made-up numbers: no case asks for them. */
+/** Domain in the form of a record, with made-up numbers: no case depends on them. */
 export function asRecord(content: DomainContent, now: number): DomainRecord {
   return {
     ...content,

@@ -12,7 +12,7 @@ export interface Coverage {
   readonly uncovered: readonly DocumentProblem[];
 }
 
-/** What the cases of `deciding` (from `runCases`) have tried of the documents. Pure. */
+/** Coverage of the documents by the cases of `deciding` (from `runCases`). Pure. */
 export function coverageOf(documents: readonly DomainDocument[], deciding: ReadonlySet<string>): Coverage {
   const uncovered: DocumentProblem[] = [];
   let total = 0;

@@ -7,12 +7,12 @@ import { diffInSteps } from '../store/diff-domains.ts';
 import { lostGroups } from './safeguards.ts';
 import type { StoreAfter } from './store-after.ts';
 
-/** Whether the author of a change may know of a domain. */
+/** Predicate: the author of a change may know of a domain. */
 export type SeesDomain = (domain: DomainName) => boolean;
 
 /**
- * What the author of a change should know of other domains whose roles have groups that the change removes. These entries stay and grant
- * nothing: nobody keeps an owner from deleting what is his.
+ * Warnings for the author about other domains whose roles have groups that the change removes. These entries stay and
+ * grant nothing: owners may always delete their own groups.
  */
 export async function danglingWarnings(
   change: DomainChange,
@@ -52,8 +52,8 @@ export async function domainsReferringTo(reader: StoreReader, domain: DomainName
 }
 
 /**
- * Takes the groups and the trust of a domain that is deleted out of the roles of all others: whoever has its name next is somebody else.
- * Answers what the author should know.
+ * Removes the groups and the trust of a deleted domain from the roles of all others: the next domain of its name may
+ * have another owner. Returns warnings for the author.
  */
 export async function removeReferencesTo(
   transaction: StoreTransaction,
@@ -69,7 +69,7 @@ export async function removeReferencesTo(
   return referenceWarnings(users, domain, sees);
 }
 
-/** What the author of a deletion should know of the domains that refer to what he deletes. */
+/** Warnings for the author of a deletion about the domains that refer to the deleted object. */
 export function referenceWarnings(users: readonly DomainName[], domain: DomainName, sees: SeesDomain): string[] {
   return toldOf(users, sees).map(
     (who) => `${who} roles with groups of \`${domain}\` or that trust it: these references end`,

@@ -12,13 +12,13 @@ import { lostNames, removalWarnings } from './name-safeguards.ts';
 import { lostGroups } from './safeguards.ts';
 import { StoreAfter } from './store-after.ts';
 
-/** How strictly documents are taken. */
+/** Strictness of the rules for documents. */
 export interface DocumentRules extends NameRules {
-  /** Whether what is warned of is refused. */
+  /** True to refuse warnings as well. */
   readonly strict?: boolean;
-  /** Whether `*` and prefixes may become members. */
+  /** True if `*` and prefixes may become members. */
   readonly allowWildcard?: boolean;
-  /** Those of the server; absent: there are none but those that a domain has of its own. */
+  /** Quotas of the server; absent: only those that a domain has of its own. */
   readonly quotas?: Quotas;
 }
 
@@ -30,12 +30,12 @@ export interface DocumentChange {
   readonly change: DomainChange;
 }
 
-/** Who applies documents looks at everything. */
+/** An applier of documents sees everything. */
 const sees = () => true;
 
 /**
- * What the rules of the management API refuse of documents, and new members that have expired, each at its place. A change is judged with all others: what makes it harmless or
- * dangerous may stand in another document.
+ * Refusals of documents by the rules of the management API, and new members that have expired, each at its place. A
+ * change is judged with all others: whether it is harmless may depend on another document.
  */
 export async function findRefusals(
   reader: StoreReader,
@@ -60,7 +60,7 @@ export async function findRefusals(
   return problems.flat();
 }
 
-/** Whether a fault is one of a whole part of a document. */
+/** True if a fault is one of a whole part of a document. */
 function isSection([section = '', ...rest]: readonly string[]): boolean {
   return rest.length === 0 && ['roles', 'groups', 'policies', 'services'].includes(section);
 }
@@ -73,7 +73,10 @@ function leftBy(changes: readonly DocumentChange[], reader: StoreReader): StoreA
   );
 }
 
-/** What becomes of the entries of other domains that name what the documents remove: they go with it, or stay and grant nothing. */
+/**
+ * Warnings about the entries of other domains that name what the documents remove: they are removed with it, or stay
+ * and grant nothing.
+ */
 export async function findElsewhere(
   reader: StoreReader,
   changes: readonly DocumentChange[],

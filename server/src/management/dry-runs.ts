@@ -13,14 +13,14 @@ export interface DryRuns {
   /** Throws `TooManyRequestsError` while an earlier dry run of the principal runs, and what `work` throws. */
   run<Result>(caller: PrincipalName, work: () => Promise<Result>): Promise<Result>;
   /**
-   * Finds an impact; domains of callers take turns, and it ends when nobody waits any more. Throws `ServiceUnavailableError`, and
-   * `TooManyRequestsError` when too many of the caller's domain wait.
+   * Finds an impact; domains of callers take turns, and it ends when the caller stops waiting. Throws
+   * `ServiceUnavailableError`, and `TooManyRequestsError` when too many of the caller's domain wait.
    */
   findImpact(question: ImpactQuestion, signal?: AbortSignal): Promise<ImpactAnswer>;
   close(): Promise<void>;
 }
 
-/** What the process is asked. */
+/** Job of the impact process. */
 export interface ImpactJob {
   readonly place: StorePlace;
   readonly question: ImpactQuestion;
@@ -67,7 +67,7 @@ export function openDryRuns({ place, logger }: { readonly place: StorePlace; rea
   };
 }
 
-/** What is said where the process found nothing: too much to find is an answer too. */
+/** Answer where the process found nothing: an impact that is too large is an answer too. */
 function answerTo(error: unknown, { caller, domain }: ImpactQuestion, logger: Logger): ImpactAnswer {
   const reason = error instanceof JobError ? error.reason : 'failed';
   if (reason === 'cancelled') throw new ServiceUnavailableError('the connection was closed');

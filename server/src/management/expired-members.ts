@@ -6,7 +6,7 @@ import type { DomainContent, MemberRecord } from '../model/records.ts';
 
 interface ExpiredMember {
   readonly message: string;
-  /** Of its `expires`. */
+  /** Path of its `expires`. */
   readonly path: readonly string[];
 }
 

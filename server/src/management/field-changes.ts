@@ -10,9 +10,12 @@ import type {
   ServiceRecord,
 } from '../model/records.ts';
 
-/* What a change makes of the fields of one object, as documents write them. Pure. */
+/* Changes of the fields of one object, as documents write them. Pure. */
 
-/** Absent: the field was or is not there. Lists are JSON; a value of more than 1,024 characters is cut. */
+/**
+ * Values of a field before and after; absent: the field was or is not there. Lists are JSON; a value of more than 1,024
+ * characters is cut.
+ */
 export interface FieldChange {
   readonly field: string;
   readonly before?: string;
@@ -24,7 +27,7 @@ type Shown = Readonly<Record<string, unknown>>;
 /** Shows the fields of a record: of a new one only what is not the default. */
 type Show<Item> = (item: Item, isNew: boolean) => Shown;
 
-/** As long as a description may be. */
+/** Maximum length shown, that of a description. */
 const maxShown = 1024;
 
 /** The fields that differ; of a new object those that say something. */

@@ -14,14 +14,14 @@ import { unlessEntangled } from './plan-documents.ts';
 import { systemDomain, viewerOf } from './rights.ts';
 import { comparable, snapshotOf, withNeeded } from './stored-world.ts';
 
-/** What a change would make of a domain. */
+/** Planned result of a change for a domain. */
 export type PlannedChange =
   | { readonly kind: 'create'; readonly delta: DomainDelta }
   /** Good for the domain as it was in that state: on another one it would be another change. */
   | { readonly kind: 'change'; readonly since: StoreState; readonly delta: DomainDelta }
   | { readonly kind: 'delete' };
 
-/** A question of somebody who wants to change a domain. Plain data: it is asked of another thread. */
+/** Query for the impact of a planned change of a domain. Plain data: it is sent to another thread. */
 export interface ImpactQuestion {
   readonly caller: PrincipalName;
   readonly domain: DomainName;
@@ -38,8 +38,8 @@ export type ImpactAnswer =
   | { readonly kind: 'moved' };
 
 /**
- * Who gains and who loses which access by a change, as far as its author may know. Reads the domains that the change has to do with as of one
- * instant, and no others. Throws what the store and `work` throw.
+ * Access that principals gain or lose by a change, as far as its author may know. Reads the domains that the change
+ * concerns as of one instant, and no others. Throws what the store and `work` throw.
  */
 export async function findImpact(
   store: Pick<Store, 'view'>,

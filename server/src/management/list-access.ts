@@ -13,7 +13,7 @@ import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { Steps } from '../steps/steps.ts';
 import { behind, type ListPage, sortedDomains } from './sorted-domains.ts';
 
-/** What is asked: what may the principal do? */
+/** Query: what may the principal do? */
 interface AccessListQuery {
   readonly principal: PrincipalName;
   /** Only assertions about this action. */
@@ -27,13 +27,13 @@ export interface AccessEntry {
   readonly domain: DomainName;
   /** With its domain. */
   readonly policy: string;
-  /** Of the assertion in its policy. */
+  /** Id of the assertion in its policy. */
   readonly id: number;
   readonly effect: 'ALLOW' | 'DENY';
   readonly action: string;
   readonly resource: string;
   readonly conditions?: WireConditions;
-  /** Of an ALLOW without wildcards: a DENY without conditions revokes all of it. */
+  /** Set on an ALLOW without wildcards: a DENY without conditions revokes all of it. */
   readonly denied?: true;
   /** At most `maxThrough` of the roles, each with at most as many ways into it. */
   readonly through: readonly Pick<ExplainedRole, 'role' | 'paths'>[];
@@ -43,13 +43,13 @@ interface ListAccessDeps {
   readonly snapshot: Snapshot;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Whether the caller is the principal: it may know its roles, and policies are no secret (decision 068). */
+  /** True if the caller is the principal: it may know its roles, and policies are no secret (decision 068). */
   readonly isSelf: boolean;
-  /** Whether the caller may look at an object of a domain. */
+  /** Predicate: the caller may look at an object of a domain. */
   readonly sees: (domain: DomainName, object: string) => boolean;
-  /** Told how many domains, roles and assertions were looked at, as the list goes on. */
+  /** Called with the number of domains, roles and assertions that were read, as the list goes on. */
   readonly looked: (rows: number) => void;
-  /** Told what decisions have cost, in units of `maxWork` of the engine. */
+  /** Called with the cost of decisions, in units of `maxWork` of the engine. */
   readonly compared: (work: number) => void;
 }
 
@@ -121,7 +121,7 @@ interface FoundAssertion extends Pick<AccessEntry, 'domain' | 'policy' | 'id'> {
   readonly assertion: WireAssertion;
 }
 
-/** Those that are active, and about one of the roles. */
+/** Active assertions about one of the roles. */
 function* assertionsOf(
   { looked, compared }: ListAccessDeps,
   action: ActionName | undefined,
@@ -163,7 +163,7 @@ function* shownRoles(
   return shown;
 }
 
-/** What a way tells of another domain: who is in its group, or in its role. */
+/** True if the caller may know what a path tells of another domain: the members of its group, or of its role. */
 function seesPath(sees: ListAccessDeps['sees'], path: RolePath): boolean {
   if (path.kind === 'delegated') return sees(path.domain, `role.${path.from}`);
   if (path.kind !== 'group') return true;
@@ -183,7 +183,7 @@ function isAbout(
   return isNamed;
 }
 
-/** Those of the roles that an assertion of the domain is about. */
+/** Roles of the given ones that an assertion of the domain is about. */
 function rolesOf(domain: DomainName, { role }: WireAssertion, shown: ShownRoles): AccessEntry['through'] {
   const pattern = withoutPrefix(withoutPrefix(role, `${domain}:`), 'role.');
   const names = /[*?]/.test(pattern)
@@ -199,7 +199,7 @@ function withoutPrefix(text: string, prefix: string): string {
   return text.startsWith(prefix) ? text.slice(prefix.length) : text;
 }
 
-/** Whether the principal, who holds these roles, is denied all of a plain assertion whatever a host says of itself. */
+/** True if the principal, who holds these roles, is denied all of a plain assertion regardless of a host's values. */
 function isDenied(
   { compared }: ListAccessDeps,
   policy: DomainPolicy,

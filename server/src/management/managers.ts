@@ -11,7 +11,7 @@ import { wildcardsOf } from './affected-domains.ts';
 import { adminRole, systemDomain } from './rights.ts';
 import type { StoreAfter } from './store-after.ts';
 
-/** What is known beside the change. */
+/** Dependencies beside the change. */
 interface ManagersDeps {
   readonly snapshot: Snapshot;
   readonly reader: Pick<StoreReader, 'domainsWithMember' | 'groupsWithMember'>;
@@ -19,8 +19,8 @@ interface ManagersDeps {
 }
 
 /**
- * Whether a change touches who has authority: the roles that carry some, the assertions that give it, the groups and the services in such
- * roles, whose keys are as good as their membership.
+ * True if a change affects who has authority: the roles that carry some, the assertions that give it, the groups and
+ * the services in such roles, whose keys are as good as their membership.
  */
 export async function changesManagers(change: DomainChange, deps: ManagersDeps): Promise<boolean> {
   const { name: domain, policies } = change;
@@ -36,7 +36,7 @@ export async function changesManagers(change: DomainChange, deps: ManagersDeps):
     const group = `${domain}:group.${name}`;
     const entries = await deps.after.entries(domain, [group]);
     if (entries.some(({ list }) => list.kind === 'role' && isPowerful(list.name))) return true;
-    // What the group is for elsewhere is known only roughly: any role there that it is in may be one with authority.
+    // The group's use elsewhere is known only roughly: any role there that it is in may be one with authority.
     const users = await deps.reader.domainsWithMember({ names: [group], prefixes: [] });
     if (users.some((user) => user !== domain)) return true;
   }
@@ -46,15 +46,15 @@ export async function changesManagers(change: DomainChange, deps: ManagersDeps):
   return false;
 }
 
-/** Whether the assertions that give authority are others after a change. */
+/** True if a change affects the assertions that give authority. */
 export function changesAuthority(policies: DomainChange['policies']): boolean {
   const was = powerfulAssertions([...policies.removed, ...policies.changed.map(({ before }) => before)]);
   return was.join('\n') !== powerfulAssertions(written(policies)).join('\n');
 }
 
 /**
- * Whether some role with authority lists the principal, itself or in a group. Entries that are disabled or have expired count as well:
- * they can be made to count by somebody who does not look at the keys again.
+ * True if some role with authority lists the principal, itself or in a group. Entries that are disabled or have expired
+ * count as well: they can be enabled later without another look at the keys.
  */
 async function isListedInPower(principal: PrincipalName, { snapshot, reader }: ManagersDeps): Promise<boolean> {
   const own = [principal, ...wildcardsOf(principal)];
@@ -70,7 +70,7 @@ async function isListedInPower(principal: PrincipalName, { snapshot, reader }: M
   return false;
 }
 
-/** Whether a role with authority in the domain has one of these members. */
+/** True if a role with authority in the domain has one of these members. */
 export function isMemberInPower(snapshot: Snapshot, name: DomainName, entries: ReadonlySet<string>): boolean {
   const domain = snapshot.domain(name);
   // Disabled: what its roles are good for is not known here, and it may be enabled again.

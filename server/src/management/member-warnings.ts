@@ -15,7 +15,10 @@ export function serviceOf(member: string): ReturnType<typeof splitPrincipal> {
 /** The services that there are. */
 export interface KnownServices {
   readonly services: ReadonlyMap<DomainName, ReadonlySet<string>>;
-  /** Whether a domain that is not among them does not exist. Else it is told only where another one may have been meant. */
+  /**
+   * True if a domain that is not among them does not exist. Otherwise it is reported only where a similar name suggests
+   * a mistake.
+   */
   readonly isWhole: boolean;
 }
 
@@ -30,8 +33,9 @@ interface Missing {
 }
 
 /**
- * What to say of members that are services which do not exist: they may come later. Once for each domain that does not exist, at its first
- * member, and of at most `maxProblems` such domains. `hints`: how many of them say what was probably meant.
+ * Warnings about members that are services which do not exist: they may be created later. Once for each domain that
+ * does not exist, at its first member, and of at most `maxProblems` such domains. `hints`: maximum number of
+ * suggestions.
  */
 export function missingMembers(
   members: readonly NamedMember[],
@@ -53,7 +57,7 @@ export function missingMembers(
   return found;
 }
 
-/** What to say of a service that does not exist, with the one that was meant if `hints`; undefined of others than services. */
+/** Warning about a service that does not exist, with the probable one if `hints`; undefined for other principals. */
 export function missingService(
   principal: string,
   { services, isWhole }: KnownServices,
@@ -72,7 +76,7 @@ export function missingService(
   return `domain \`${domain}\` has no service \`${principal}\`${hint}`;
 }
 
-/** What the author of a change should look at although it is made: new members that nobody is yet, or that have expired. */
+/** Warnings for the author of a change: new members that do not exist yet, or that have expired. */
 export async function memberWarnings(
   change: DomainChange,
   reader: Pick<StoreReader, 'serviceNames'>,

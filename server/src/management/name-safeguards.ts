@@ -31,7 +31,7 @@ interface CredentialLives {
   readonly tokens: { readonly maxExpirySeconds: number };
 }
 
-/** How long a name stays reserved: the longest life of a credential that this server gives or takes. */
+/** Reservation time of a name: the longest life of a credential that this server issues or accepts. */
 export function reservationOf({ certificates, ssh, tokens }: CredentialLives): number {
   const seconds = [
     certificates.serviceMaxExpirySeconds,
@@ -128,7 +128,7 @@ async function listed(memberships: readonly Membership[], sees: Sees): Promise<s
   ].join(', ');
 }
 
-/** What the author of a change should know of the memberships of these names that go in other domains. */
+/** Warnings for the author of a change about the memberships of these names that are removed in other domains. */
 export async function removalWarnings(
   reader: Pick<StoreReader, 'memberships'>,
   domain: DomainName,

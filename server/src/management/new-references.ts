@@ -4,7 +4,7 @@ import { type DomainChange, listName } from '../model/domain-change.ts';
 import type { MemberRecord } from '../model/records.ts';
 import type { ChangeFault } from './change-rule.ts';
 
-/* What a change refers to that was not there before. Pure. */
+/* New references of a change. Pure. */
 
 interface NewMember {
   readonly member: MemberRecord;
@@ -48,7 +48,7 @@ export function groupNames(domain: DomainName, groups: readonly string[]): Reado
   return new Set(groups.map((name) => `${domain}:group.${name}`));
 }
 
-/** What is wrong with a reference into a domain with these groups. */
+/** Fault of a reference into a domain with these groups. */
 export function faultOf({ domain, group, path }: Reference, groups: GroupNames): ChangeFault | undefined {
   if (group === undefined) {
     return groups === undefined ? { error: new ConflictError(`domain \`${domain}\` does not exist`), path } : undefined;

@@ -21,27 +21,27 @@ import {
   showService,
 } from './field-changes.ts';
 
-/** One thing that a change touches. */
+/** Object that a change touches. */
 export interface ObjectChange {
   readonly change: 'create' | 'change' | 'delete';
   readonly kind: 'domain' | 'role' | 'group' | 'member' | 'policy' | 'assertion' | 'service';
   readonly domain: DomainName;
   /** `reader`, `reader: media.player` for a member, `movies version 1: allow read …` for an assertion. */
   readonly name: string;
-  /** What becomes of its fields; absent where none differs, and of what is deleted. */
+  /** Changes of its fields; absent where none differs, and for a deleted object. */
   readonly fields?: readonly FieldChange[];
 }
 
 type OwnChange = Omit<ObjectChange, 'domain'>;
 
-/** How one kind of object is shown. */
+/** View of one kind of object. */
 interface Kind<Item> {
   readonly kind: ObjectChange['kind'];
   nameOf(item: Item): string;
   fieldsOf(before: Item | undefined, after: Item): readonly FieldChange[];
 }
 
-/** What a change creates, changes and deletes, down to members and assertions. Pure. */
+/** Objects that a change creates, changes and deletes, down to members and assertions. Pure. */
 export function describeChanges(change: DomainChange): ObjectChange[] {
   const { name: domain, before, after, roles, groups, services } = change;
   const own = changesFields(change)
@@ -80,7 +80,7 @@ function listed<Item>(diff: ListDiff<Item>, { kind, nameOf, fieldsOf }: Kind<Ite
   ];
 }
 
-/** Who was in a role or group that goes is not listed. */
+/** Changes of roles or groups; the members of a removed one are not listed. */
 function listChanges<List extends MemberListChange>(
   kind: 'role' | 'group',
   list: List,

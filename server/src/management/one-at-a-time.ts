@@ -3,7 +3,7 @@ import { TooManyRequestsError } from '../errors.ts';
 /** Soon: what one asks for is over within seconds. */
 const retryAfterSeconds = 2;
 
-/** Lets everybody do one thing of a kind at a time, so that nobody has all of it. */
+/** Limit of one concurrent operation of a kind per caller, so that none takes all capacity. */
 export class OneAtATime {
   readonly #what: string;
   readonly #busy = new Set<string>();

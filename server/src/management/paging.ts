@@ -1,14 +1,14 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { InvalidRequestError } from '../errors.ts';
 
-/** One page of a list. `next` asks for the following one; absent on the last. */
+/** Page of a list. `next` asks for the following one; absent on the last. */
 interface Page<Item> {
   readonly items: readonly Item[];
   readonly next?: string;
 }
 
 export interface PageRequest {
-  /** What list this is, with its filters: a cursor of another list is refused. */
+  /** Name of the list, with its filters: a cursor of another list is refused. */
   readonly list: string;
   readonly limit: number;
   readonly cursor?: string;

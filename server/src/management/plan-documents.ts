@@ -23,14 +23,14 @@ import { type PlanTotals, planTotals } from './plan-totals.ts';
 import { runCases } from './run-cases.ts';
 import { comparable, readWorld, snapshotOf, withNeeded } from './stored-world.ts';
 
-/** What documents would do to a store, and what that does to access. */
+/** Effect of documents on a store, and on access. */
 export interface Plan {
   /** The store that the plan was made for: `signet apply --plan` refuses any other. */
   readonly state: StoreState;
   readonly changes: readonly ObjectChange[];
-  /** Absent when the patterns are too entangled to tell. */
+  /** Impact; absent when the patterns are too entangled to tell. */
   readonly impact?: readonly AccessChange[];
-  /** Present when the impact is too large to list: how much there is of it. */
+  /** Totals of the impact; present when it is too large to list. */
   readonly impactTotals?: ImpactTotals;
   readonly totals: PlanTotals;
   readonly casesPassed: number;

@@ -12,7 +12,7 @@ const planFileSchema = z.strictObject({
   documents: z.string().regex(/^[0-9a-f]{64}$/),
 });
 
-/** What a plan was made of: the state of the store, and a digest of the documents. */
+/** Input of a plan: the state of the store, and a digest of the documents. */
 type PlanFile = z.output<typeof planFileSchema>;
 
 /** A state of the store that a plan was made of. */
@@ -38,7 +38,7 @@ export function plannedState(plan: PlanFile, folder: DocumentFolder): PlannedSta
   return { epoch: plan.epoch, counter: plan.counter, head: plan.head };
 }
 
-/** Of what the documents and cases say, whatever their layout. */
+/** Digest of the content of documents and cases, independent of their layout. */
 function digestOf({ documents, cases }: DocumentFolder): string {
   const sources = [...documents, ...cases].map(({ source }) => source.value);
   return createHash('sha256').update(JSON.stringify(sources)).digest('hex');

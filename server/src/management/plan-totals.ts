@@ -1,12 +1,12 @@
 import type { AccessChange, ImpactTotals } from '../impact/impact.ts';
 import type { ObjectChange } from './object-changes.ts';
 
-/** How much a plan is. A wildcard counts as one principal. */
+/** Totals of a plan. A wildcard counts as one principal. */
 export interface PlanTotals {
   readonly add: number;
   readonly change: number;
   readonly remove: number;
-  /** Absent when the impact cannot be told. */
+  /** Access totals; absent when the impact cannot be told. */
   readonly access?: AccessTotals;
 }
 
@@ -14,7 +14,7 @@ interface AccessTotals {
   /** Principals that gain some access, and those that lose some. */
   readonly gain: number;
   readonly lose: number;
-  /** Else there are at least so many. */
+  /** False if the numbers are lower bounds. */
   readonly isExact: boolean;
 }
 

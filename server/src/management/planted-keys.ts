@@ -8,7 +8,7 @@ import type { ChangeFacts, ChangeFault, ChangeRule, Sees } from './change-rule.t
 import { changesAuthority, powerIn } from './managers.ts';
 import type { StoreAfter } from './store-after.ts';
 
-/** The change as that of somebody who is not an administrator: keys that are new, or not what they were, are marked. */
+/** Change by an author who is not an administrator: new or changed keys are marked. */
 export function withDelegatedKeys(change: DomainChange): DomainChange {
   const marked = (service: ServiceRecord, before?: ServiceRecord): ServiceRecord => {
     const known = new Map(before?.publicKeys.map((key) => [key.id, key]));
@@ -62,7 +62,7 @@ export const plantedKeys: ChangeRule = async (change, facts) => {
   return faults;
 };
 
-/** Whether the author may know who is in the group that an entry names. */
+/** True if the author may know the members of the group that an entry names. */
 function maySeeGroup({ member }: Entry, own: DomainName, sees: Sees): boolean {
   const colon = member.indexOf(':');
   // Parsed with the member.
@@ -87,7 +87,7 @@ function joiningEntries({ roles, groups }: DomainChange): Entry[] {
   return [...joining('role', roles), ...joining('group', groups)];
 }
 
-/** Everybody in the roles that have authority after the change and had none before. */
+/** Entries of the roles that have authority after the change and had none before. */
 async function raisedEntries(
   { name: domain, before, policies }: DomainChange,
   { reader, after }: ChangeFacts,
@@ -107,7 +107,10 @@ async function raisedEntries(
 
 type KeyOf = (entry: Entry) => DelegatedKey | undefined;
 
-/** Tells a delegate's key of whom an entry names; undefined where nobody has any. Each group is read, and looked through, once. */
+/**
+ * Look-up of a delegate's key of the principals that an entry names; undefined if there are none. Each group is read,
+ * and searched, once.
+ */
 async function keysOfDelegates(entries: readonly Entry[], after: StoreAfter): Promise<KeyOf | undefined> {
   const isGroup = ({ kind, member }: Entry) => kind === 'role' && member.includes(':');
   const groups = new Map<string, readonly string[]>();
@@ -128,7 +131,7 @@ async function keysOfDelegates(entries: readonly Entry[], after: StoreAfter): Pr
   return (entry) => (isGroup(entry) ? keysOfGroups.get(entry.member) : keyOf(entry.member));
 }
 
-/** Tells the first of the keys that somebody has whom a member names or covers: there may be thousands of either. */
+/** Look-up of the first key of the principals that a member names or covers: there may be thousands of either. */
 function keyByMember(planted: readonly DelegatedKey[]): (member: string) => DelegatedKey | undefined {
   const keys = planted.map((key) => ({ principal: servicePrincipal(key.domain, key.service), key }));
   keys.sort((a, b) => (a.principal < b.principal ? -1 : a.principal > b.principal ? 1 : 0));
@@ -147,7 +150,7 @@ function keyByMember(planted: readonly DelegatedKey[]): (member: string) => Dele
   };
 }
 
-/** Who is in the group of this full name. */
+/** Members of the group of this full name. */
 async function membersOfGroup(full: string, after: StoreAfter): Promise<readonly string[]> {
   // Parsed with the member.
   const domain = full.slice(0, full.indexOf(':')) as DomainName;

@@ -9,32 +9,32 @@ import type { DryRuns } from './dry-runs.ts';
 import type { ImpactAnswer, PlannedChange } from './find-impact.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';
 
-/** What a dry run answers. */
+/** Answer of a dry run. */
 export interface Preview {
   readonly changes: readonly ObjectChange[];
   /** How many there are, where not all of them are listed. */
   readonly changesTotal?: number;
   /** Null when the patterns are too entangled to tell. */
   readonly impact: readonly AccessChange[] | null;
-  /** Present when the impact is too large to list: how much there is of it. */
+  /** Totals of the impact; present when it is too large to list. */
   readonly impactTotals?: ImpactTotals;
-  /** What the author should look at; absent when there is nothing. */
+  /** Warnings for the author; absent if there are none. */
   readonly warnings?: readonly string[];
 }
 
 /** Objects that a dry run lists; the others are counted. */
 const maxListedChanges = 1000;
-/** How often a dry run begins again because the domain was changed meanwhile. */
+/** Maximum number of attempts of a dry run, when the domain was changed meanwhile. */
 const maxTries = 3;
 
-/** What a change would do to a domain, and what its author should look at. */
+/** Effect of a change on a domain, and warnings for its author. */
 interface TriedChange {
   readonly changes: readonly ObjectChange[];
   readonly change: PlannedChange;
   readonly warnings: readonly string[];
 }
 
-/** What a change of the domain as it is in that state does. */
+/** Effect of a change on the domain as it is in that state. */
 export function triedChange(change: DomainChange, since: StoreState, warnings: readonly string[]): TriedChange {
   const planned: PlannedChange = {
     ...(change.before === undefined ? { kind: 'create' } : { kind: 'change', since }),

@@ -3,7 +3,7 @@ import { InvalidRequestError } from '../errors.ts';
 
 const curves: readonly (string | undefined)[] = ['prime256v1', 'secp384r1', 'secp521r1'];
 
-/** What an RSA exponent must be below: a signature is verified in a time that grows with its length. */
+/** Upper bound (exclusive) of an RSA exponent: the time of a verification grows with its length. */
 const rsaExponentEnd = 2n ** 32n;
 
 /**

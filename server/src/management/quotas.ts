@@ -36,7 +36,7 @@ export function assertionsIn(counts: readonly AssertionCount[]): number {
   return counts.reduce((sum, { assertions }) => sum + assertions, 0);
 }
 
-/** What is above a quota already may stay, and shrink. */
+/** Excess over a quota may stay, and shrink. */
 export const quotasOfDomain: ChangeRule = async (change, { reader, quotas }) => {
   const most: Partial<Quotas> = { ...quotas, ...change.after.quotas };
   const more = growthOf(change);

@@ -4,7 +4,7 @@ import type { ChangeContext, DomainContent } from '../model/records.ts';
 
 const maxReason = 1024;
 
-/** What an operator says of a change. Throws `InvalidRequestError`. */
+/** Reason of an operator for a change. Throws `InvalidRequestError`. */
 export function parseReason(text: string): string {
   if (text.length <= maxReason && plainLine.test(text)) return text;
   throw new InvalidRequestError(`reason: ${notPlain}, and must have at most ${maxReason} characters`);

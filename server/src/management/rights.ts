@@ -22,13 +22,13 @@ export const systemDomain: DomainName = parseDomainName('sys.auth');
 /** The role of a domain whose members may do everything with it. */
 export const adminRole = 'admin';
 
-/** What a caller wants to do, and with what: `role.reader`, `group.team`, `policy.movies`, `service.api`, `domain`. */
+/** Requested right and its object: `role.reader`, `group.team`, `policy.movies`, `service.api`, `domain`. */
 interface RightQuery {
   readonly caller: PrincipalName;
   readonly right: Right;
   readonly domain: DomainName;
   readonly object: string;
-  /** Whether only the policy of `sys.auth` can give it. */
+  /** True if only the policy of `sys.auth` can grant it. */
   readonly systemOnly?: boolean;
   readonly compared?: Compared | undefined;
 }
@@ -49,14 +49,14 @@ export function requireRight(snapshot: Snapshot, query: RightQuery, now: number)
   throw new ForbiddenError(`caller lacks \`${query.right}\` on \`${query.domain}:${query.object}\``);
 }
 
-/** Whether a caller with some right of `sys.auth` on the domain administers it. */
+/** True if a caller administers the domain by some right of `sys.auth` on it. */
 function isSystemAdmin(snapshot: Snapshot, query: Omit<RightQuery, 'object'>, now: number): boolean {
   if (isOperator(snapshot, { ...query, right: 'manage_domain' }, now)) return true;
   const held = heldBy(snapshot, { ...query, domain: systemDomain }, now);
   return held !== undefined && isOwner(held);
 }
 
-/** Whether the policy of `sys.auth` gives the right on `sys.auth:domain.<domain>`. */
+/** True if the policy of `sys.auth` grants the right on `sys.auth:domain.<domain>`. */
 export function isOperator(snapshot: Snapshot, query: Omit<RightQuery, 'object'>, now: number): boolean {
   const { caller, right, domain, compared } = query;
   if (!snapshot.domains.has(systemDomain)) return false;
@@ -66,7 +66,10 @@ export function isOperator(snapshot: Snapshot, query: Omit<RightQuery, 'object'>
   return granted;
 }
 
-/** Whether the policy of `sys.auth` may give the right on any domain at all. One that it gives nothing need not be asked which. */
+/**
+ * True if the policy of `sys.auth` may grant the right on any domain at all; if not, single domains need not be
+ * checked.
+ */
 export function mayOperateSome(snapshot: Snapshot, caller: PrincipalName, right: Right, now: number): boolean {
   const system = snapshot.domain(systemDomain);
   if (system === undefined) return false;
@@ -80,7 +83,7 @@ export function mayOperateSome(snapshot: Snapshot, caller: PrincipalName, right:
   );
 }
 
-/** What a caller holds in a domain. */
+/** Roles and rights of a caller in a domain. */
 interface Held {
   readonly domain: DomainSnapshot;
   readonly roles: readonly RoleName[];
@@ -106,8 +109,8 @@ function isOwner({ roles }: Held): boolean {
 }
 
 /**
- * What the caller may look at, as the snapshot has it: who may manage anything of an object may. What holds for all objects of a domain is found
- * once.
+ * Viewer for a caller, by the snapshot: the right to manage anything of an object includes the right to look at it.
+ * Results for all objects of a domain are cached.
  */
 export function viewerOf(snapshot: Snapshot, caller: PrincipalName, now: number, compared?: Compared): Viewer {
   const views = new Map<DomainName, { readonly isWhole: boolean; readonly held: Held | undefined }>();
@@ -130,7 +133,7 @@ export function viewerOf(snapshot: Snapshot, caller: PrincipalName, now: number,
   };
 }
 
-/** Whether the caller has some right on the object. Not looked for any further than what one decision may cost. */
+/** True if the caller has some right on the object, found within the cost of one decision. */
 function managesSome(held: Held, object: string, compared: Compared | undefined): boolean {
   let spent = 0;
   const count = (work: number) => {
@@ -157,7 +160,7 @@ function isDelegate(held: Held, query: Pick<RightQuery, 'right' | 'object' | 'co
   return decision.status === 'ALLOW';
 }
 
-/** Whether an assertion gives the right by its name to a role that is held. */
+/** True if an assertion gives the right by its name to a role that is held. */
 function isNamed(
   { domain, fullRoles }: Held,
   { right, resource, compared }: Pick<RightQuery, 'right' | 'compared'> & { readonly resource: string },
@@ -170,7 +173,7 @@ function isNamed(
   try {
     return delegationsOf(domain).some(gives);
   } catch (error) {
-    // As a decision that costs too much.
+    // Treated as a decision that costs too much.
     if (error instanceof WorkExceededError) return false;
     throw error;
   } finally {
@@ -199,7 +202,7 @@ function delegationsOf(domain: DomainSnapshot): readonly Delegation[] {
   return found;
 }
 
-/** Whether an action is a right to manage, or a pattern of such. */
+/** True if an action is a right to manage, or a pattern of such. */
 function namesRight(action: string): boolean {
   const folded = action.toLowerCase();
   return folded.startsWith('manage_') || folded === 'view_domain';

@@ -11,7 +11,7 @@ interface CaseFailure extends DocumentProblem {
   readonly note?: string;
   readonly expected: string;
   readonly decided: string;
-  /** What decided: the roles held and the assertion that matched. */
+  /** Reason of the decision: the roles held and the assertion that matched. */
   readonly why: string;
 }
 
@@ -22,7 +22,10 @@ export interface CaseReport {
   readonly deciding: ReadonlySet<string>;
 }
 
-/** One assertion of an active policy: its place in the policy, from 1, is its id in a snapshot that was made of documents. */
+/**
+ * Key of an assertion of an active policy: its place in the policy, from 1, is its id in a snapshot that was made of
+ * documents.
+ */
 export function assertionKey(domain: string, policy: string, id: number): string {
   return `${domain}/${policy}/${id}`;
 }

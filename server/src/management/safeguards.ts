@@ -28,7 +28,7 @@ export const wildcardMembers: ChangeRule = (change, { allowWildcard }) => {
   });
 };
 
-/** Nobody, or only some whose time is set: a domain that nobody administers cannot help itself. */
+/** Requires an administrator, other than with an expiry: a domain without one cannot help itself. */
 export const lastAdministrator: ChangeRule = async ({ name, roles, groups }, { reader, after, now }) => {
   if (groups.length === 0 && !roles.some((role) => listName(role) === adminRole)) return [];
   const is = await administration(after, name, now);
@@ -40,7 +40,7 @@ export const lastAdministrator: ChangeRule = async ({ name, roles, groups }, { r
   return [{ error, path: ['roles', adminRole, 'members'] }];
 };
 
-/** Whether somebody counts in the role `admin` at `now`, and without an end. */
+/** Checks for an active member of the role `admin` at `now`, and one without an expiry. */
 async function administration(
   store: StoreAfter,
   domain: DomainName,
@@ -68,7 +68,10 @@ async function* administrators(store: StoreAfter, domain: DomainName, now: numbe
   }
 }
 
-/** Everything hangs on the domain of the system; services of a domain `user`, or below it, would have names that mean users. */
+/**
+ * Protects the domain of the system, on which everything depends; services of a domain `user`, or below it, would have
+ * names that mean users.
+ */
 export const systemDomains: ChangeRule = ({ name, before, after }) => {
   if (before === undefined && name === 'user') {
     const error = new ConflictError('domain `user` cannot be made: its services would have the names of users');
@@ -111,7 +114,7 @@ function spokenOf({ name, version, assertions }: PolicyRecord) {
   });
 }
 
-/** Of those the roles that are not there. */
+/** Policies' references to roles of the domain that do not exist. */
 function orphans(domain: DomainName, policies: readonly PolicyRecord[], roles: readonly RoleName[]) {
   const names = new RoleNames(roles.map((role) => fullRoleName(domain, role)));
   return policies.flatMap(spokenOf).filter(({ role }) => !names.has(role));
@@ -158,8 +161,9 @@ async function groupsAfter(domain: DomainName, { after }: ChangeFacts): Promise<
 }
 
 /**
- * Who makes the group of another domain a member learns from then on who is in it, by asking about the role: it takes the right to look at
- * it. Asked before anything is said of whether the group exists. A trusted domain consents by its own assertion for `assume_role`.
+ * Requires the right to look at a group of another domain that becomes a member: its members could then be found by
+ * asking about the role. Checked before any answer shows whether the group exists. A trusted domain consents by its own
+ * assertion for `assume_role`.
  */
 function consentFault(
   { domain, group, path }: Reference,

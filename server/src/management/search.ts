@@ -9,7 +9,7 @@ import { wildcardsOf } from './affected-domains.ts';
 import { describeAssertion } from './describe-assertion.ts';
 import { behind, type ListPage, sortedDomains } from './sorted-domains.ts';
 
-/** What to look for: members, or assertions that name a resource, an action or both; or everything of both kinds. */
+/** Search criteria: members, or assertions that name a resource, an action or both; or everything of both kinds. */
 interface SearchQuery {
   /** A principal, group or pattern as it may stand in a role or group. */
   readonly member?: string;
@@ -31,11 +31,11 @@ export interface SearchDeps {
   readonly snapshot: Snapshot;
   readonly store: Pick<Store, 'view'>;
   readonly isVisible: (domain: DomainName) => boolean;
-  /** Whether the members of a role or group may be seen. */
+  /** Predicate: the members of a role or group may be seen. */
   readonly sees: (domain: DomainName, object: string) => boolean;
-  /** Told how many members and assertions were compared, as the search goes on. */
+  /** Called with the number of members and assertions that were compared, as the search goes on. */
   readonly looked: (rows: number) => void;
-  /** Told what comparing patterns has cost, in units of `maxWork` of the engine. */
+  /** Called with the cost of comparing patterns, in units of `maxWork` of the engine. */
   readonly compared: (work: number) => void;
 }
 
@@ -91,7 +91,7 @@ async function domainsNaming(reader: StoreReader, member: string): Promise<reado
   return [...new Set([...roles, ...owners])];
 }
 
-/** Those in roles and groups that may be seen: a decision for each. */
+/** Hits in roles and groups that may be seen: a decision for each. */
 function* shownHits(deps: SearchDeps, domain: DomainName, member: string): Steps<SearchHit[]> {
   const { sees } = deps;
   const shown: SearchHit[] = [];
@@ -141,7 +141,7 @@ function* assertionHits(
   return hits;
 }
 
-/** Whether an assertion of the domain names what is looked for. */
+/** True if an assertion of the domain matches the search. */
 function speaksOf(domain: DomainName, { resource, action }: SearchQuery, compared: SearchDeps['compared']) {
   const wanted = resource === undefined ? undefined : foldAscii(resource);
   const full = wanted === undefined || wanted.includes(':') ? wanted : `${domain}:${wanted}`;

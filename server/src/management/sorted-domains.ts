@@ -1,7 +1,7 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import { type Steps, sliceLength } from '../steps/steps.ts';
 
-/** What of a list is asked for: at most `limit` items of those whose keys come after `after`. */
+/** Requested part of a list: at most `limit` items of those whose keys come after `after`. */
 export interface ListPage {
   readonly after: string;
   readonly limit: number;

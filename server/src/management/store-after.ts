@@ -107,7 +107,7 @@ export class StoreAfter {
     });
   }
 
-  /** Of the services that a change touches, the keys of delegates that are left; sorted out once. */
+  /** Remaining delegates' keys of the services that a change touches; computed once. */
   #delegatedAfter(domain: DomainName): ReadonlyMap<ServiceName, ReadonlySet<KeyId>> | undefined {
     const change = this.#changes.get(domain);
     if (change === undefined) return undefined;

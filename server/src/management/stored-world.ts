@@ -11,12 +11,12 @@ import type { DocumentFolder } from './documents/read-folder.ts';
 import { memberDomains, memberServices, neededDomains } from './documents/references.ts';
 import { serviceOf } from './member-warnings.ts';
 
-/** As much of a store as documents have to do with. */
+/** Part of a store that documents refer to. */
 export interface StoredWorld {
   readonly domains: ReadonlyMap<DomainName, DomainRecord>;
   /** The services of domains that have one as a member, or that cases ask about. */
   readonly services: ReadonlyMap<DomainName, ReadonlySet<string>>;
-  /** Whether a domain that is in neither of them does not exist. */
+  /** True if a domain that is in neither of them does not exist. */
   readonly isWhole: boolean;
   readonly switchedOff: SwitchedOff;
 }

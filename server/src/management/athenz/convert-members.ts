@@ -4,7 +4,7 @@ import type { AthenzMember } from './export-shape.ts';
 import type { Findings } from './findings.ts';
 import { reportLeftOver } from './left-over.ts';
 
-/** What ZMS calls a member: a user, a service, a group, a headless user. */
+/** Member types of ZMS: a user, a service, a group, a headless user. */
 const principalTypes = { user: 1, headless: 4 } as const;
 
 /** The members of a role or group. `owner` is its name, as notices have it. */

@@ -81,7 +81,7 @@ function convertAssertions(rules: Rules, name: string, policy: AthenzPolicy): As
     reportMeaning(rules, name, assertion);
     const conditions = conditionsOf(assertion);
     return resources.map((resource) => ({
-      // Absent means ALLOW to Athenz.
+      // Default ALLOW, as in Athenz.
       effect: assertion.effect ?? 'ALLOW',
       action: assertion.action,
       resource,
@@ -115,7 +115,10 @@ function roleOf(
   return undefined;
 }
 
-/** As a document writes them; none where it is about other domains, and never matches. Only `assume_role` reaches into these. */
+/**
+ * Resources in the form of a document; none where it is about other domains, and never matches. Only `assume_role`
+ * reaches into these.
+ */
 function resourcesOf(
   { findings, domain }: Rules,
   path: AssertionPath,
@@ -138,7 +141,7 @@ function resourcesOf(
   return [];
 }
 
-/** What means something else here. */
+/** Reports assertions with another meaning here. */
 function reportMeaning({ findings, domain }: Rules, name: string, assertion: AthenzAssertion): void {
   if (conditionsOf(assertion).length > 0) {
     findings.notice("assertions have conditions: they count here, and Athenz's servers and engines ignore them", name);
@@ -167,7 +170,7 @@ function isAssumeRole(action: string): boolean {
   return foldAscii(action) === 'assume_role';
 }
 
-/** As documents have them: keys are in small letters, and a value alone is one that must be equal. */
+/** Conditions in the form of documents: keys are in lower case, and a value alone is one that must be equal. */
 function conditionsOf({ conditions }: AthenzAssertion): NonNullable<AssertionShape['conditions']> {
   const sets = (conditions?.conditionsList ?? []).map(({ conditionsMap }) =>
     Object.fromEntries(
@@ -177,6 +180,6 @@ function conditionsOf({ conditions }: AthenzAssertion): NonNullable<AssertionSha
       ]),
     ),
   );
-  // What is no condition of ours is refused with the document.
+  // Invalid conditions are refused with the document.
   return sets as NonNullable<AssertionShape['conditions']>;
 }

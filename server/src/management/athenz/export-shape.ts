@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { list, mapping } from '../documents/strict.ts';
 
 /*
- * What ZMS says of a domain (its type DomainData): the members that are read. Others stay beside them, to be reported. Members may be null,
- * and numbers and booleans may be strings, as the plain output of zms-cli has them.
+ * Schema of a domain from ZMS (its type DomainData): the members that are read. Others stay beside them, to be
+ * reported. Members may be null, and numbers and booleans may be strings, as the plain output of zms-cli has them.
  */
 
 const text = z.string().nullish();
@@ -17,7 +17,7 @@ const count = z
       .transform(Number),
   ])
   .nullish();
-/** How zms-cli and ZMS say that somebody was disabled: `true`, or the bits of the reasons. */
+/** Disabled mark of zms-cli and ZMS: `true`, or the bits of the reasons. */
 const disabled = z
   .union([
     flag.unwrap().unwrap(),

@@ -2,7 +2,7 @@ import { shortText } from '../../short-text.ts';
 import { maxProblems } from '../documents/places.ts';
 import { type FieldPath, formatPath } from '../documents/yaml-source.ts';
 
-/** Something that does not come over as it was. */
+/** Notice of a loss or difference in the conversion. */
 export interface Notice {
   readonly message: string;
   /** How many parts of the domain it is about. */
@@ -11,24 +11,24 @@ export interface Notice {
   readonly names: readonly string[];
 }
 
-/** Of each notice; more are counted. */
+/** Maximum of names shown in each notice; further ones are counted. */
 const namesShown = 5;
 const kindsShown = 100;
 const textBytes = 256;
 
-/** What is found while a domain is converted: what is wrong with it, and what is not taken over or means something else. */
+/** Findings of converting a domain: errors, and parts that are not converted or have another meaning. */
 export class Findings {
   readonly problems: string[] = [];
   readonly #notices = new Map<string, { count: number; names: string[] }>();
 
-  /** Something that cannot be converted. After `maxProblems` nobody reads on. */
+  /** Adds an error. After `maxProblems` the conversion stops. */
   problem(path: FieldPath | string, message: string): void {
     if (this.problems.length >= maxProblems) return;
     const field = typeof path === 'string' ? path : formatPath(path);
     this.problems.push(field === '' ? message : `${shortText(field, textBytes)}: ${message}`);
   }
 
-  /** Something that does not come over as it was. After many kinds of it the others are counted as one. */
+  /** Adds a notice of a loss or difference. After many kinds of notices the others are counted as one. */
   notice(text: string, name: string): void {
     const message = this.#notices.has(text) || this.#notices.size < kindsShown ? text : 'other things are not imported';
     const found = this.#notices.get(message) ?? { count: 0, names: [] };

@@ -1,6 +1,6 @@
 import type { Findings } from './findings.ts';
 
-/* What is said of a part of a domain and has no place in a document. */
+/* Members of an export without a place in a document. */
 
 /** Members that are read, and those that only tell of the past or of what ZMS does by itself, by the kind of part. */
 const known = {

@@ -8,7 +8,7 @@ import { shortText } from '../../short-text.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Whether a text has this form. */
+/** True if a text has this form. */
 export function isPlainOutput(text: string): boolean {
   return /^\s*domain:[ \t]*\r?\n/.test(text);
 }
@@ -29,8 +29,8 @@ const domainNames: Readonly<Record<string, string>> = { aws_account: 'account' }
 const memberNames: Readonly<Record<string, string>> = { name: 'memberName', review: 'reviewReminder' };
 
 /**
- * What the plain output says, with the names of the JSON. `value` is its YAML; what is not as it should be stays for the schema to refuse.
- * Throws `InvalidRequestError` for an assertion that cannot be read.
+ * JSON equivalent of the plain output. `value` is its YAML; malformed parts stay for the schema to refuse. Throws
+ * `InvalidRequestError` for an assertion that cannot be read.
  */
 export function fromPlainOutput(value: unknown): unknown {
   const domain = isValues(value) ? value['domain'] : undefined;

@@ -7,7 +7,7 @@ import { type AthenzDomain, athenzDomainShape, athenzJwsShape } from './export-s
 import { fromPlainOutput, isPlainOutput, quoteValues } from './plain-output.ts';
 import { decodeText, parseJson, verifyExport, type ZmsKeys } from './verify-export.ts';
 
-/** What is known of who wrote an export. */
+/** Authenticity of an export. */
 export type ExportSignature =
   | { readonly kind: 'none' }
   | { readonly kind: 'not-verified' }
@@ -16,7 +16,7 @@ export type ExportSignature =
 export interface AthenzExport {
   readonly domain: AthenzDomain;
   readonly signature: ExportSignature;
-  /** Whether it is the plain output of zms-cli, which does not say everything. */
+  /** True if it is the plain output of zms-cli, which is incomplete. */
   readonly isPlain: boolean;
 }
 

@@ -25,12 +25,12 @@ import { strict } from './strict.ts';
 import { type FieldPath, parseYaml, type YamlSource } from './yaml-source.ts';
 import { schemaProblems, unknownKeyMessage } from './zod-problems.ts';
 
-/** Who asks: a principal with the roles that it holds, or roles as a token would carry them. */
+/** Subject of a case: a principal with the roles that it holds, or roles as a token would carry them. */
 type CaseSubject =
   | { readonly kind: 'principal'; readonly principal: PrincipalName }
   | { readonly kind: 'roles'; readonly roles: readonly RoleName[] };
 
-/** One question and the answer that the author expects. */
+/** Query and the answer that its author expects. */
 export interface PolicyCase {
   readonly note?: string;
   readonly subject: CaseSubject;
@@ -38,12 +38,12 @@ export interface PolicyCase {
   readonly action: ActionName;
   /** `domain:entity`. */
   readonly resource: string;
-  /** What the host that asks says of itself; absent: nothing, as in the server's own checks. */
+  /** Values of the host for assertions with conditions; absent: none, as in the server's own checks. */
   readonly context?: DecisionContext;
   readonly expect: 'allow' | 'deny' | Status;
   /** Milliseconds since the epoch; absent: when the case is run. */
   readonly at?: number;
-  /** That a principal or role of the case is meant not to exist. */
+  /** Unknown on purpose: a principal or role of the case is meant not to exist. */
   readonly unknown: boolean;
   /** Place in the file, from 0. */
   readonly index: number;

@@ -7,7 +7,7 @@ import type { CaseFile, PolicyCase } from './case-file.ts';
 import { maxProblems } from './places.ts';
 import type { FieldPath } from './yaml-source.ts';
 
-/** What cases may ask about. */
+/** Names that cases may refer to. */
 interface CaseWorld extends KnownServices {
   readonly after: ReadonlyMap<DomainName, DomainContent>;
 }
@@ -47,7 +47,7 @@ export function caseWarnings(files: readonly CaseFile[], world: CaseWorld): read
 
 interface Naming {
   readonly users: readonly string[];
-  /** Whether to say what may have been meant. */
+  /** True to suggest similar names. */
   readonly hints: boolean;
 }
 

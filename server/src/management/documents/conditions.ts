@@ -28,7 +28,10 @@ export const conditionsSchema = z
   .min(1, 'must not be empty')
   .max(maxSets, `must be at most ${maxSets} sets`);
 
-/** What most conditions are: values alone. Whatever is plain is right by the schema too and stays as it is, for a tenth of the price. */
+/**
+ * Fast path of most conditions: values alone. A plain set satisfies the schema too and is kept as it is, for a tenth of
+ * the cost.
+ */
 export function arePlainConditions(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0 && value.length <= maxSets && value.every(isPlainSet);
 }
@@ -46,7 +49,7 @@ function areValues(value: unknown): boolean {
 
 type ConditionsShape = z.output<typeof conditionsSchema>;
 
-/** As bundles carry them. A set without a condition is a problem: the rule would count everywhere. */
+/** Conditions in the form of bundles. A set without a condition is a problem: the assertion would always apply. */
 export function readConditions(reader: FieldReader, shape: ConditionsShape, path: FieldPath): WireConditions {
   return {
     conditionsList: shape.map((set, index) => {

@@ -12,7 +12,7 @@ import { list, mapping, strict } from './strict.ts';
 const isText = (value: unknown, max: number): value is string =>
   typeof value === 'string' && value.length > 0 && value.length <= max && plainLine.test(value);
 
-/** What can be said of a member beside its name. */
+/** Fields of a member beside its name. */
 export const memberFieldsSchema = strict(schemasOf(recordFields.member));
 
 export const memberSchema = z.union([z.string(), strict({ name: z.string(), ...schemasOf(recordFields.member) })]);
@@ -39,11 +39,11 @@ export const assertionSchema = strict({
   role: textSchema(maxTexts.role),
   /** Where the rule counts; absent: everywhere. */
   conditions: conditionsSchema.optional(),
-  /** Whether bundles carry action and resource in the case given; decisions never look at case. */
+  /** True if bundles carry action and resource in the case given; decisions ignore case. */
   caseSensitive: z.boolean().optional(),
 });
 
-/** What most rules are. Whatever is one is a rule by its schema too and stays as it is, for a tenth of the price. */
+/** Fast path of most assertions. A plain one satisfies its schema too and is kept as it is, for a tenth of the cost. */
 export function isPlainAssertion(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   const { action, resource, role, effect = 'ALLOW', conditions, ...others }: Partial<Record<string, unknown>> = value;
@@ -97,7 +97,7 @@ export const quotasSchema = strict({
 
 const accountsSchema = strict(schemasOf(recordFields.accounts));
 
-/** What a domain says of itself, beside what it has. */
+/** Attributes of a domain, beside its parts. */
 export const domainFieldsSchema = strict(schemasOf(recordFields.domain));
 
 const parts = {
@@ -111,7 +111,7 @@ const parts = {
 } satisfies Record<DomainPart, z.ZodType>;
 
 export const documentSchema = strict({ domain: z.string(), ...schemasOf(recordFields.domain), ...parts }).extend({
-  /** How documents of 0.1 spell `accounts`. */
+  /** Former spelling of `accounts` in documents of 0.1. */
   account: accountsSchema.optional(),
 });
 

@@ -10,7 +10,7 @@ export interface Entry<Name extends string, Value> {
   readonly path: FieldPath;
 }
 
-/** Ends the reading of something with so many problems that nobody looks for more. */
+/** Ends the reading of a text at the maximum number of problems. */
 export class TooManyProblems extends Error {}
 
 /** Collects what is wrong with a document while its parts are read; a part that is wrong is left out. */
@@ -19,7 +19,7 @@ export class FieldReader {
   readonly problems: DocumentProblem[] = [];
   readonly #maxProblems: number;
 
-  /** `maxProblems`: after so many, `complain` throws `TooManyProblems`. Default: all are collected. */
+  /** `maxProblems`: upper bound of the problems, above which `complain` throws `TooManyProblems`. Default: none. */
   constructor(source: YamlSource, maxProblems = Infinity) {
     this.source = source;
     this.#maxProblems = maxProblems;
@@ -50,7 +50,7 @@ export class FieldReader {
     }
   }
 
-  /** What stands at the path, each field as it is parsed. */
+  /** Parsed fields at the path. */
   fields<F extends Fields>(path: FieldPath, fields: F, wires: Wires<F>): Values<F> {
     return parseFields(fields, wires, (name, parse) => this.read(() => [...path, name], parse));
   }

@@ -30,7 +30,7 @@ export function readMembers(
     records.set(record.name, record);
     if (records.size === size) reader.complain([...path, index - 1, 'name'], `\`${record.name}\` is there twice`);
   }
-  // Nobody takes what has problems: there is no need to sort a hundred thousand of them.
+  // A list with problems is refused: a hundred thousand members need not be sorted for it.
   if (reader.problems.length > 0) return [];
   return [...records.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
@@ -42,7 +42,7 @@ function readMember(
   kind: 'role' | 'group',
 ): MemberRecord | undefined {
   const text = typeof member === 'string' ? member : member.name;
-  // What is wrong is read again for its problem: a hundred thousand names that are right are read without a thought for it.
+  // A malformed name is read again for its problem: a hundred thousand valid ones are read at little cost.
   const name =
     rightName(text, kind) ??
     reader.read(

@@ -23,7 +23,7 @@ import { readPolicies } from './read-policies.ts';
 import { type FieldPath, parseYaml, type YamlSource } from './yaml-source.ts';
 import { schemaProblems } from './zod-problems.ts';
 
-/** One document that is right in itself. */
+/** Document that is valid in itself. */
 export interface DomainDocument {
   readonly source: YamlSource;
   readonly content: DomainContent;
@@ -78,12 +78,12 @@ function readDocument(reader: FieldReader, shape: DocumentShape, parseKey: Parse
   };
 }
 
-/** Those of a document or body; none where it gives none. */
+/** Quotas of a document or body; none where it gives none. */
 export function readQuotas(shape: DocumentShape['quotas'] = {}): Pick<DomainContent, 'quotas'> {
   return Object.keys(shape).length === 0 ? {} : { quotas: definedOnly(shape) };
 }
 
-/** One role of the domain. */
+/** Reads a role of the domain. */
 export function readRole(
   reader: FieldReader,
   domain: DomainName,
@@ -99,7 +99,7 @@ export function readRole(
   return { name, ...fields, members: [] };
 }
 
-/** One group. */
+/** Reads a group. */
 export function readGroup(
   reader: FieldReader,
   { name, value: shape, path }: Entry<GroupRecord['name'], GroupShape>,
@@ -116,7 +116,7 @@ const maxCommonNameLength = 64;
 /** Reads a public key in PEM, and answers it as SPKI PEM. Throws `InvalidRequestError`. Given from outside: it takes a cryptographic library. */
 type ParseKey = (pem: string) => string;
 
-/** One service of the domain. */
+/** Reads a service of the domain. */
 export function readService(
   reader: FieldReader,
   domain: DomainName,

@@ -3,15 +3,16 @@ import type { Work } from '@signet/policy-engine/policy';
 const star = '*';
 
 /**
- * Whether a pattern matches whatever another one (or a text) matches; false where that is not certain. Case counts. The time is bounded by
- * the product of their lengths; what it costs is spent of `work`, in units of about one compared character.
+ * True if a pattern matches everything that another one (or a text) matches; false where that is not certain.
+ * Case-sensitive. The time is bounded by the product of their lengths; the cost is charged to `work`, in units of about
+ * one compared character.
  */
 export function coversPattern(wide: string, narrow: string, work?: Work): boolean {
   if (wide === star || wide === narrow) return true;
   if (!/[*?]/.test(wide)) return false;
   work?.spend(wide.length + narrow.length);
   const [pattern, text] = [Array.from(wide), Array.from(narrow)];
-  // Which beginnings of the pattern cover the text so far: only a star of its own covers a star of the text.
+  // Prefixes of the pattern that cover the text so far: only a star of its own covers a star of the text.
   let covering = new Set([0]);
   const withStars = (places: ReadonlySet<number>) => {
     const all = new Set(places);

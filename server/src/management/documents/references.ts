@@ -10,7 +10,7 @@ import { type KnownServices, missingMembers, serviceOf } from '../member-warning
 import { faultOf, type GroupNames, groupNames, newReferences } from '../new-references.ts';
 import { byPlace, maxProblems, placeOf } from './places.ts';
 
-/** What the documents name in another place and what is not there. */
+/** References of the documents to names elsewhere that do not exist. */
 interface ReferenceReport {
   readonly problems: readonly DocumentProblem[];
   readonly warnings: readonly DocumentProblem[];
@@ -18,7 +18,7 @@ interface ReferenceReport {
 
 /** Where the documents may refer to. */
 interface ReferenceWorld extends KnownServices {
-  /** What there is with the documents. */
+  /** Domains after the documents are applied. */
   readonly after: ReadonlyMap<DomainName, DomainContent>;
 }
 

@@ -10,7 +10,7 @@ const maxPatternWork = 1_000_000;
 export class RoleNames {
   readonly #names: ReadonlySet<string>;
   readonly #sorted: readonly string[];
-  /** What was found for a pattern: policies repeat them. */
+  /** Cache of results by pattern: policies repeat them. */
   readonly #known = new Map<string, boolean>();
   readonly #work = new Work(maxPatternWork);
   #hints = 0;
@@ -20,7 +20,10 @@ export class RoleNames {
     this.#sorted = [...names].sort();
   }
 
-  /** Whether a role has this name, or one that this pattern fits. Throws `InvalidRequestError` when too many patterns were compared. */
+  /**
+   * True if a role has this name, or one that this pattern fits. Throws `InvalidRequestError` when too many patterns
+   * were compared.
+   */
   has(nameOrPattern: string): boolean {
     const wildcard = nameOrPattern.search(/[*?]/);
     if (wildcard < 0) return this.#names.has(nameOrPattern);

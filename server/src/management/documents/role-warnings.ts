@@ -8,7 +8,10 @@ import { placeOf } from './places.ts';
 /** Work of finding the roles that trusted domains lend, in units of about one compared character: beyond it nothing is said of them. */
 const maxPatternWork = 10_000_000;
 
-/** Roles of a document that allow something and that nobody has, as no one can get them. `now`: milliseconds since the epoch. Pure. */
+/**
+ * Warnings about roles of a document that allow something and that no principal can hold. `now`: milliseconds since the
+ * epoch. Pure.
+ */
 export function roleWarnings(
   { source, content }: DomainDocument,
   after: ReadonlyMap<DomainName, DomainContent>,
@@ -51,7 +54,7 @@ class GroupWorld {
     this.#now = now;
   }
 
-  /** Whether a member is a group that nobody is in: one that is not known may have members. */
+  /** True if a member is a group without members: an unknown one may have some. */
   isEmptyGroup(member: string): boolean {
     const [owner = '', group] = member.split(':group.');
     if (group === undefined) return false;
@@ -69,7 +72,7 @@ class GroupWorld {
   }
 }
 
-/** What the assertions for `assume_role` of a domain are about. */
+/** Subject of a domain's assertions for `assume_role`. */
 interface Lent {
   readonly names: ReadonlySet<string>;
   readonly patterns: readonly string[];
@@ -85,7 +88,7 @@ class Lenders {
     this.#after = after;
   }
 
-  /** Whether a domain lends a role, or may do so as far as is known. */
+  /** True if a domain lends a role, or may do so as far as is known. */
   mayLend(domain: DomainName, role: string): boolean {
     const content = this.#after.get(domain);
     if (content === undefined) return true;

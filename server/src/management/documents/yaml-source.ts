@@ -96,7 +96,7 @@ export function parseYaml(file: string, text: string): YamlResult {
   try {
     return { kind: 'ok', source: yamlSource(file, document.contents, document.toJS(), lines) };
   } catch (error) {
-    // Aliases are followed only now: one without its anchor, or so many that they are an attack.
+    // Aliases are resolved only here: one may lack its anchor, or they may be an attack by their number.
     if (error instanceof ReferenceError) return badAt(file, lowerFirst(error.message));
     throw error;
   }

@@ -19,7 +19,7 @@ export function unknownKeyMessage(shape: Readonly<Record<string, unknown>>) {
   };
 }
 
-/** What a schema found, with the places in the file. */
+/** Issues of a schema, with their places in the file. */
 export function schemaProblems(source: YamlSource, issues: readonly Issue[], base: FieldPath = []): DocumentProblem[] {
   return issues.flatMap((issue) => {
     const path = [...base, ...issue.path];

@@ -15,7 +15,7 @@ import { list, strict } from '../documents/strict.ts';
 import { quotasInForce } from '../quotas.ts';
 import { systemDomain } from '../rights.ts';
 
-/** What a domain says of itself, as the API shows it. */
+/** Domain attributes as the API shows them. */
 export function domainView(domain: DomainFields): Record<string, unknown> {
   return {
     name: domain.name,
@@ -73,7 +73,7 @@ export function putDomain(domain: DomainName, body: unknown): DomainEdit {
   return editOf(domain, { view: domainView, apply: (stored) => withFields(recordFields.domain, stored, said) });
 }
 
-/** Whether a domain may be deleted: it is disabled already, and not the one that everything hangs on. Throws `ConflictError`. */
+/** Requires that a domain may be deleted: it is disabled already, and not the system's own. Throws `ConflictError`. */
 export function checkDeletable(domain: DomainFields): void {
   if (domain.name === systemDomain) throw new ConflictError(`domain \`${systemDomain}\` cannot be deleted`);
   if (domain.enabled) throw new ConflictError(`domain \`${domain.name}\` must be disabled before it is deleted`);

@@ -38,7 +38,7 @@ function existing(versions: Versions, path: PolicyPath): void {
 function policyView(versions: Versions, path: PolicyPath): Record<string, unknown> | undefined {
   const [first] = versions;
   if (first === undefined) return undefined;
-  // What cannot be said is refused at once, not when the answer is written.
+  // Assertions without a wire form are refused at once, not when the answer is written.
   for (const { assertions } of versions) {
     for (const assertion of assertions) if (assertion.conditions !== undefined) assertionShape(path.domain, assertion);
   }

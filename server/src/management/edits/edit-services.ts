@@ -83,7 +83,7 @@ export function putKey(path: ServicePath, id: KeyId, body: unknown): DomainEdit 
   });
   return keyEdit(path, id, (keys) => {
     const others = keys.filter((other) => other.id !== id);
-    // One that is there already may be replaced.
+    // An existing one may be replaced.
     const same =
       others.length < keys.length
         ? undefined
