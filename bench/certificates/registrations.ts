@@ -8,6 +8,8 @@ import {
   parseRoleName,
   parseServiceName,
 } from '@signet/policy-engine/names';
+import { randomOctets } from '@signet/server/base/random-octets';
+import { exactKeyId } from '@signet/server/base/registered-key';
 import { createJoinToken, joinTokenProvider } from '@signet/server/instances/attestation/join-token';
 import type { InstanceDeps } from '@signet/server/instances/instance-deps';
 import { parseRegisterInformation } from '@signet/server/instances/instance-request';
@@ -15,8 +17,6 @@ import { registerInstance } from '@signet/server/instances/register-instance';
 import { emptyDomain } from '@signet/server/model/empty-domain';
 import type { DomainContent } from '@signet/server/model/records';
 import type { Store } from '@signet/server/model/store';
-import { randomOctets } from '@signet/server/random-octets';
-import { exactKeyId } from '@signet/server/registered-key';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import { diffDomains } from '@signet/server/store/diff-domains';
 import type { Issuer } from '@signet/server/x509/issuer';

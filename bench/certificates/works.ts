@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
 import { join } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
-import { randomOctets } from '@signet/server/random-octets';
+import { randomOctets } from '@signet/server/base/random-octets';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import { createAuthorities } from '@signet/server/x509/certificate-authority';
 import { parseCertificateRequest } from '@signet/server/x509/csr';

@@ -1,7 +1,7 @@
 import { parseActionName, parseDomainName, parsePrincipalName, parseRoleName } from '@signet/policy-engine/names';
 import { parseArguments } from './arguments.ts';
+import { SignetClientError } from './client-errors.ts';
 import { booleanMember, decodeObject, isObject, type JsonObject, malformed, stringsMember } from './decode.ts';
-import { SignetClientError } from './errors.ts';
 import type { Http } from './http/http.ts';
 
 /** Query of the central access check: may a principal do the action on the resource? */

@@ -1,5 +1,5 @@
 import { InvalidNameError } from '@signet/policy-engine/names';
-import { SignetClientError } from './errors.ts';
+import { SignetClientError } from './client-errors.ts';
 
 /** Runs name parsers over a caller's values; their error becomes `invalid-argument`. */
 export function parseArguments<Result>(parse: () => Result): Result {

@@ -2,8 +2,8 @@ import { type Clock, parseTimestamp, toDate } from '@signet/policy-engine/clock'
 import { parseDomainName } from '@signet/policy-engine/names';
 import { parseArguments, wholeNumber } from './arguments.ts';
 import { BoundedMap } from './bounded-map.ts';
+import { SignetClientError } from './client-errors.ts';
 import { decodeObject, malformed, stringMember } from './decode.ts';
-import { SignetClientError } from './errors.ts';
 import type { Http } from './http/http.ts';
 import { SharedFlights } from './shared-flights.ts';
 import { isReusable } from './tokens/is-reusable.ts';

@@ -1,7 +1,7 @@
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import { parseArguments } from './arguments.ts';
+import { SignetClientError } from './client-errors.ts';
 import { booleanMember, decodeObject, malformed, stringMember, stringsMember } from './decode.ts';
-import { SignetClientError } from './errors.ts';
 import type { Http } from './http/http.ts';
 
 /** Options for fetching a bundle. */

@@ -7,8 +7,8 @@ import {
   splitPrincipal,
 } from '@signet/policy-engine/names';
 import { parseArguments, wholeNumber } from './arguments.ts';
+import { SignetClientError } from './client-errors.ts';
 import { decodeObject, malformed, stringMember } from './decode.ts';
-import { SignetClientError } from './errors.ts';
 import type { Http } from './http/http.ts';
 import type { Identity } from './http/identity.ts';
 import { makeKeyAndRequest, type RequestedNames, requestWith } from './identity/certificate-request.ts';

@@ -5,7 +5,7 @@ import { wholeNumber } from './arguments.ts';
 import { Aws } from './aws.ts';
 import { Bundles } from './bundles.ts';
 import { Certificates } from './certificates.ts';
-import { SignetClientError } from './errors.ts';
+import { SignetClientError } from './client-errors.ts';
 import { Agents } from './http/agents.ts';
 import { Http } from './http/http.ts';
 import { serverCheck } from './http/server-check.ts';

@@ -1,5 +1,5 @@
 import type { Jwk } from '@signet/policy-engine/wire';
-import { SignetClientError } from './errors.ts';
+import { SignetClientError } from './client-errors.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -20,7 +20,7 @@ export type {
   ServiceCertificateQuery,
 } from './certificates.ts';
 export { type ClientIdentity, type ClientOptions, createClient, type SignetClient } from './client.ts';
-export { type ServerAnswer, SignetClientError, type SignetClientErrorCode } from './errors.ts';
+export { type ServerAnswer, SignetClientError, type SignetClientErrorCode } from './client-errors.ts';
 export { checkIdentity, type IdentitySource } from './http/identity.ts';
 export {
   type IdentityAgent,

@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Clock } from '@signet/policy-engine/clock';
 import { decodeJwkList, sharesKey } from '@signet/policy-engine/token';
 import type { Jwk } from '@signet/policy-engine/wire';
-import { SignetClientError } from './errors.ts';
+import { SignetClientError } from './client-errors.ts';
 import type { PublishedKeys } from './published-keys.ts';
 import { SharedFlights } from './shared-flights.ts';
 

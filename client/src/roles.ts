@@ -1,5 +1,5 @@
 import type { Access } from './access.ts';
-import { SignetClientError } from './errors.ts';
+import { SignetClientError } from './client-errors.ts';
 
 /** Query for the roles of a domain that a principal holds. */
 export interface RoleListQuery {

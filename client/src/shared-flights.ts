@@ -1,4 +1,4 @@
-import { SignetClientError } from './errors.ts';
+import { SignetClientError } from './client-errors.ts';
 
 interface Flight<Value> {
   readonly result: Promise<Value>;

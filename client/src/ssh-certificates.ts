@@ -1,7 +1,7 @@
 import { parsePrincipalName } from '@signet/policy-engine/names';
 import { parseArguments } from './arguments.ts';
+import { SignetClientError } from './client-errors.ts';
 import { decodeObject, isObject, malformed, stringMember } from './decode.ts';
-import { SignetClientError } from './errors.ts';
 import type { Http } from './http/http.ts';
 import type { Identity } from './http/identity.ts';
 import { commonName } from './roles.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import { fetch, Headers, type Response } from 'undici';
-import { SignetClientError } from './errors.ts';
+import { SignetClientError } from './client-errors.ts';
 import type { Agents } from './http/agents.ts';
 import { transportError } from './http/transport-error.ts';
 import type { AccessToken } from './tokens/cached-token.ts';

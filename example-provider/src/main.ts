@@ -7,8 +7,8 @@ import { endWithoutReaders, watchOutput } from '@signet/policy-engine/internal/o
 import { removeTlsOverride } from '@signet/policy-engine/internal/tls-environment';
 import { Command, CommanderError } from 'commander';
 import { pino } from 'pino';
-import { loadProviderConfig, type ProviderConfig } from './config.ts';
 import { createProvider } from './provider.ts';
+import { loadProviderConfig, type ProviderConfig } from './provider-config.ts';
 import type { AskServer } from './require-access/ask-server.ts';
 import { listen } from './tls-server.ts';
 

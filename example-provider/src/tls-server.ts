@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { secureServerOptions } from '@signet/policy-engine';
 import type Koa from 'koa';
-import type { ProviderConfig } from './config.ts';
+import type { ProviderConfig } from './provider-config.ts';
 
 /** PEM texts of the own certificate and its key, and of who may have issued the certificates of clients. */
 interface TlsTexts {

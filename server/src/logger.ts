@@ -1,7 +1,7 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import { createProgramLog } from '@signet/policy-engine/internal/log';
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { shortLine } from './short-text.ts';
+import { shortLine } from './base/short-text.ts';
 
 export type { Logger } from 'pino';
 

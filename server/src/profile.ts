@@ -1,4 +1,4 @@
-import { exactKeyId, type FindKeyId, keyIdInAnyCase } from './registered-key.ts';
+import { exactKeyId, type FindKeyId, keyIdInAnyCase } from './base/registered-key.ts';
 
 /** What one profile does differently from the other. Handlers read these fields and never ask for a profile's name. */
 export interface ProfileRules {

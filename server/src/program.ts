@@ -86,7 +86,7 @@ const commands: readonly (readonly [name: string, about: string, load: () => Pro
   [
     'login',
     'log in with the issuer that the server trusts, and get a certificate for some hours',
-    async () => (await import('./cli/login.ts')).loginCommand(),
+    async () => (await import('./cli/login-command.ts')).loginCommand(),
   ],
   [
     'identity',

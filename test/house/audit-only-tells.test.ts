@@ -43,7 +43,7 @@ test('what records say before and after is parsed for answers of the management 
 /** Who writes what snapshots are made of. Each says in the feed what it touches, or begins another epoch. */
 const writers: Readonly<Record<string, string>> = {
   'server/src/store/end-names.ts': 'in a change that removed or added the service or domain',
-  'server/src/store/names.ts': 'in a change of the domain',
+  'server/src/store/name-rows.ts': 'in a change of the domain',
   'server/src/store/signing-key-rows.ts': 'called by the transaction',
   'server/src/store/sqlite/carry-over.ts': 'in a restore',
   'server/src/store/store-transaction.ts': 'says it by `#touch`',

@@ -31,7 +31,7 @@ const breaches: { note: string; rule: string; files: Record<string, string> }[] 
   {
     note: 'the engine imports another room',
     rule: 'noRestrictedImports',
-    files: { 'policy-engine/src/engine.ts': "import '@signet/server/compose';\n" },
+    files: { 'policy-engine/src/engine.ts': "import '@signet/server/compose/compose';\n" },
   },
   {
     note: 'policy imports the loader',
@@ -56,7 +56,7 @@ const breaches: { note: string; rule: string; files: Record<string, string> }[] 
   {
     note: 'the updater imports the server',
     rule: 'noRestrictedImports',
-    files: { 'updater/src/main.ts': "import '@signet/server/compose';\n" },
+    files: { 'updater/src/main.ts': "import '@signet/server/compose/compose';\n" },
   },
   {
     note: 'a package that package.json does not name',

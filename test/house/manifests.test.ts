@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadProviderConfig } from '@signet/example-provider/config';
+import { loadProviderConfig } from '@signet/example-provider/provider-config';
 import { loadConfig } from '@signet/server/config/config';
 import { loadConfig as loadUpdaterConfig } from '@signet/updater/config/config';
 import test from 'ava';

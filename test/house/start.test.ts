@@ -77,7 +77,7 @@ test('a command that asks a server loads no store and no configuration', async (
 });
 
 test('a server loads no driver of PostgreSQL, no SDK of a cloud, no client of providers, no parser of bodies and no API for spans before it needs one', async (t) => {
-  const { status, packages, files } = await loadedBy(t, 'server/src/compose.ts', []);
+  const { status, packages, files } = await loadedBy(t, 'server/src/compose/compose.ts', []);
   t.is(status, 0);
   const late = ['pg', '@aws-sdk/client-sts', 'undici', '@opentelemetry/api', 'prom-client', 'koa-bodyparser'];
   t.deepEqual(
@@ -96,7 +96,7 @@ test('a server does not load what Node has for a fetch and WebSocket of its own'
     '--conditions=@signet/source',
     '--input-type=module',
     '-e',
-    `await import('${root}server/src/compose.ts'); console.log(process.moduleLoadList.some((name) => /undici/.test(name)));`,
+    `await import('${root}server/src/compose/compose.ts'); console.log(process.moduleLoadList.some((name) => /undici/.test(name)));`,
   ]);
   t.deepEqual({ status, stdout }, { status: 0, stdout: 'false\n' });
 });

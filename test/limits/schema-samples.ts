@@ -26,7 +26,7 @@ export const samplesOf: Readonly<Record<string, Samples>> = {
     baseUrl: () => 'https://localhost:4443/v1',
     'domains.*': (index) => `domain-${index}`,
   },
-  'example-provider/src/config.ts configSchema': {
+  'example-provider/src/provider-config.ts configSchema': {
     domain: () => 'catalog',
     'server.baseUrl': () => 'https://localhost:4443/v1',
     'attestation.machines.*.secretSha256': () => 'a'.repeat(64),

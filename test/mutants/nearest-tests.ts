@@ -7,7 +7,7 @@ export const securityRules: readonly string[] = [
   'policy-engine/src/{engine,served-domains,server-identity}.ts',
   'server/src/{oauth,roles,access,cloud}/**/*.ts',
   'server/src/{x509,ssh,instances,people}/**/*.ts',
-  'server/src/{principal*,registered-key}.ts',
+  'server/src/{principals/*,base/registered-key}.ts',
   'server/src/http/{authentication,client-trust,principal-token-use}.ts',
   'server/src/management/{rights,managers,safeguards,name-safeguards,dangling,planted-keys,service-keys,check-change,store-after,quotas}*.ts',
   'updater/src/{check-bundle,update-domain,trusted-keys,state,keys-file}.ts',
@@ -16,7 +16,7 @@ export const securityRules: readonly string[] = [
 ];
 
 /** Not rules: what tells people why, and what only makes a test or a record. */
-const notRules = /\/(explain|explanation|search|steps|index)\.ts$/;
+const notRules = /\/(explain|explanation|search|group-in-steps|index)\.ts$/;
 
 /**
  * Tests that come near a source besides those of the folder that mirrors its own, by the longest beginning of its path.
@@ -26,7 +26,7 @@ const alsoNear: Readonly<Record<string, readonly string[]>> = {
   'policy-engine/src': ['policy-engine/**/*.test.ts'],
   'policy-engine/src/der': ['server/certificates/*.test.ts'],
   'policy-engine/src/middleware': ['system/attack-renegotiation.test.ts'],
-  'server/src/principal': [
+  'server/src/principals': [
     'server/http/{authentication,access-token,access,athenz-access-tokens,athenz-keys}.test.ts',
     'server/instances/{names-come-back,service-token}.test.ts',
     'client/principal-token.test.ts',
@@ -43,7 +43,7 @@ const alsoNear: Readonly<Record<string, readonly string[]>> = {
   'server/src/x509/check-authority': ['server/cli/given-authority.test.ts'],
   'server/src/ssh': ['server/ssh/*.test.ts'],
   'server/src/instances': ['server/instances/*.test.ts', 'system/attack-{lineage,late-rights}.test.ts'],
-  'server/src/registered-key': ['server/http/athenz-keys.test.ts'],
+  'server/src/base/registered-key': ['server/http/athenz-keys.test.ts'],
   'server/src/oauth': [
     'server/http/{access-token,athenz-access-tokens,athenz-tokens}.test.ts',
     'server/instances/service-token.test.ts',

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { X509Certificate } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
 import { sequence, set } from '@signet/policy-engine/internal/der';
-import { type Principal, readClientCertificate } from '@signet/server/principal';
+import { type Principal, readClientCertificate } from '@signet/server/principals/principal';
 import { buildTbsCertificate, serialFrom, signCertificate } from '@signet/server/x509/build-certificate';
 import type { CertificateUsage } from '@signet/server/x509/certificate-profile';
 import { relativeName } from '@signet/server/x509/distinguished-name';

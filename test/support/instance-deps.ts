@@ -1,11 +1,11 @@
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
+import { exactKeyId } from '@signet/server/base/registered-key';
 import type { AttestationRequest, Attested } from '@signet/server/instances/attestation/attestation';
 import { plainlyAttested } from '@signet/server/instances/attestation/attestation';
 import type { Caller } from '@signet/server/instances/caller';
 import type { InstanceDeps } from '@signet/server/instances/instance-deps';
 import type { RecordingConditions } from '@signet/server/model/certificate-store';
 import type { InstanceDetails, InstanceKey, InstanceStatus, Lineage } from '@signet/server/model/instance-store';
-import { exactKeyId } from '@signet/server/registered-key';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
 import { buildTbsCertificate, serialFrom, signCertificate } from '@signet/server/x509/build-certificate';
 import { relativeName } from '@signet/server/x509/distinguished-name';

@@ -19,7 +19,7 @@ const signal = AbortSignal.timeout(20_000);
 const [{ createClient }, { fetchWithTls }, { boundedFetch }, { probeTls }] = await Promise.all([
   load('client/src/index.ts'),
   load('policy-engine/src/loader/tls-fetch.ts'),
-  load('server/src/bounded-fetch.ts'),
+  load('server/src/base/bounded-fetch.ts'),
   load('server/src/cli/doctor/probe-tls.ts'),
 ]);
 const { checkServerIs } = await load('policy-engine/src/server-identity.ts');

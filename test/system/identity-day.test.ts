@@ -12,7 +12,7 @@ import {
 } from '@signet/client';
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
-import { openIdentity } from '@signet/server/compose-identity';
+import { openIdentity } from '@signet/server/compose/compose-identity';
 import { loadConfig } from '@signet/server/config/config';
 import { createRegisterToken } from '@signet/server/instances/create-register-token';
 import type { InstanceIdentity } from '@signet/server/instances/instance-deps';

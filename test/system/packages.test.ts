@@ -185,7 +185,7 @@ test('programs in a project have no inside for others', async (t) => {
   writeFileSync(join(project, 'package.json'), '{ "name": "scratch", "private": true, "type": "module" }\n');
   await npm(t, ['npm'], ['install', ...programTarballs], project);
   await assertComplete(t, join(project, 'node_modules'), Object.keys(programs));
-  for (const inside of ['@signet/server/compose', '@signet/updater/updater', '@signet/example-provider/app']) {
+  for (const inside of ['@signet/server/compose/compose', '@signet/updater/updater', '@signet/example-provider/app']) {
     writeFileSync(join(project, 'inside.js'), `await import('${inside}').catch(({ code }) => console.log(code));`);
     const tried = await runProgram(process.execPath, ['inside.js'], { cwd: project });
     t.deepEqual(tried, { status: 0, stdout: 'ERR_PACKAGE_PATH_NOT_EXPORTED\n', stderr: '' }, inside);

@@ -1,8 +1,8 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig, type UpdaterConfig } from '@signet/updater/config/config';
-import { UpdaterError } from '@signet/updater/errors';
 import { connect } from '@signet/updater/updater';
+import { UpdaterError } from '@signet/updater/updater-errors';
 import test, { type ExecutionContext } from 'ava';
 import { stringify } from 'yaml';
 import { FakeClock } from '#support/clock';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { countsIn, escaped, metricsText } from '@signet/updater/metrics';
-import type { Status } from '@signet/updater/status';
+import type { Status } from '@signet/updater/updater-status';
 import test from 'ava';
 import { missingPrometheus, promtool, promtoolFile } from '#support/promtool';
 import { metricNames, seriesIn } from '#support/scrape';

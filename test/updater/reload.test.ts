@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '@signet/updater/config/config';
 import { type DomainReport, describeOverall, overallStatus } from '@signet/updater/overall-status';
-import type { Status } from '@signet/updater/status';
+import type { Status } from '@signet/updater/updater-status';
 import { watchConfig } from '@signet/updater/watch-config';
 import test from 'ava';
 import { parse, stringify } from 'yaml';

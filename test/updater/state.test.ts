@@ -7,7 +7,7 @@ import { PolicyDirectory } from '@signet/updater/files/policy-directory';
 import { readKeysFile } from '@signet/updater/keys-file';
 import { readSelected } from '@signet/updater/selected-domains';
 import { State } from '@signet/updater/state';
-import { readStatus } from '@signet/updater/status';
+import { readStatus } from '@signet/updater/updater-status';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 

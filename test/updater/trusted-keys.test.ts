@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { SignetClientError } from '@signet/client';
 import type { Jwk } from '@signet/policy-engine/wire';
-import { UpdaterError } from '@signet/updater/errors';
 import { nodeFileSystem } from '@signet/updater/files/file-system';
 import { PolicyDirectory } from '@signet/updater/files/policy-directory';
 import { TrustedKeys } from '@signet/updater/trusted-keys';
+import { UpdaterError } from '@signet/updater/updater-errors';
 import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
 import { temporaryFolder } from '#support/temp';

@@ -7,10 +7,10 @@ import {
 } from '@signet/policy-engine/bundle';
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
-import { UpdaterError } from './errors.ts';
 import { bundleName, type PolicyDirectory } from './files/policy-directory.ts';
 import { readKeysFile } from './keys-file.ts';
 import type { State } from './state.ts';
+import { UpdaterError } from './updater-errors.ts';
 
 /** State of a domain on disk. Timestamps are RFC 3339. */
 export type BundleCheck =

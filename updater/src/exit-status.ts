@@ -1,5 +1,5 @@
-import type { UpdaterErrorCode } from './errors.ts';
 import type { Outcome } from './outcome.ts';
+import type { UpdaterErrorCode } from './updater-errors.ts';
 
 /** Exit statuses of the updater; the closed list of the README. */
 export const exitStatus = {

@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { parseTimestamp } from '@signet/policy-engine/clock';
 import { replaceFile } from '@signet/policy-engine/internal/files';
-import { UpdaterError } from './errors.ts';
-import { outcomeKinds, type Status } from './status.ts';
+import { UpdaterError } from './updater-errors.ts';
+import { outcomeKinds, type Status } from './updater-status.ts';
 
 /** Number of outcomes of each kind, since the file was first written. */
 type Counts = ReadonlyMap<string, number>;

@@ -1,7 +1,7 @@
 import { parseTimestamp } from '@signet/policy-engine/clock';
 import type { BundleCheck } from './check-bundle.ts';
 import { type ExitStatus, exitStatus, worst } from './exit-status.ts';
-import type { DomainStatus, Status } from './status.ts';
+import type { DomainStatus, Status } from './updater-status.ts';
 
 /** Age without confirmation by the server after which a domain is stale (ten runs), in milliseconds. */
 const staleAfter = 600_000;

@@ -2,16 +2,16 @@ import { type SignetClient, SignetClientError } from '@signet/client';
 import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
 import type { BundleForm } from './config/config.ts';
-import { UpdaterError } from './errors.ts';
 import { type ExitStatus, exitStatus, statusOfOutcome, worst } from './exit-status.ts';
 import { bundleName, type PolicyDirectory } from './files/policy-directory.ts';
 import type { Outcome } from './outcome.ts';
 import { allDomains, type SelectedDomains } from './selected-domains.ts';
 import type { Selection, SelectionChange } from './selection.ts';
 import type { State } from './state.ts';
-import { domainStatus, readStatus, type Status, unconfiguredDomains, writeStatus } from './status.ts';
 import type { TrustedKeys } from './trusted-keys.ts';
 import { outcomeOf, updateDomain } from './update-domain.ts';
+import { UpdaterError } from './updater-errors.ts';
+import { domainStatus, readStatus, type Status, unconfiguredDomains, writeStatus } from './updater-status.ts';
 
 /** Dependencies of a run. */
 interface RunDeps {

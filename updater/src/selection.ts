@@ -1,11 +1,11 @@
 import { type SignetClient, SignetClientError } from '@signet/client';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
-import { UpdaterError } from './errors.ts';
 import { bundleName, fileNames, type PolicyDirectory } from './files/policy-directory.ts';
 import type { Outcome } from './outcome.ts';
 import { followAnswer, readSelected, type SelectedDomains, writeSelected } from './selected-domains.ts';
 import { outcomeOf } from './update-domain.ts';
+import { UpdaterError } from './updater-errors.ts';
 
 /** Dependencies of `Selection`. */
 interface SelectionDeps {

@@ -3,9 +3,9 @@ import { type KeySource, PolicyEngineError, sharesKey, staticKeys } from '@signe
 import type { Clock } from '@signet/policy-engine/clock';
 import { decodeJwkList } from '@signet/policy-engine/token';
 import type { JwkList, KeyPurpose } from '@signet/policy-engine/wire';
-import { UpdaterError } from './errors.ts';
 import { fileNames, type PolicyDirectory } from './files/policy-directory.ts';
 import { type KeysFile, readKeysFile, writeKeysFile } from './keys-file.ts';
+import { UpdaterError } from './updater-errors.ts';
 
 /** Dependencies of `TrustedKeys`. */
 interface TrustedKeysDeps {

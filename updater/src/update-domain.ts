@@ -10,10 +10,10 @@ import {
 import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
 import type { BundleForm } from './config/config.ts';
-import { UpdaterError } from './errors.ts';
 import { bundleName, type PolicyDirectory } from './files/policy-directory.ts';
 import type { BundleOnDisk, Outcome } from './outcome.ts';
 import type { State } from './state.ts';
+import { UpdaterError } from './updater-errors.ts';
 
 /** Dependencies of `updateDomain`. */
 interface UpdateDomainDeps {

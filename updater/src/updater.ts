@@ -2,13 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { createClient, type SignetClient, SignetClientError } from '@signet/client';
 import type { Clock } from '@signet/policy-engine/clock';
 import { bundleFormOf, type UpdaterConfig } from './config/config.ts';
-import { systemCode, UpdaterError } from './errors.ts';
 import { type FileSystem, nodeFileSystem } from './files/file-system.ts';
 import { type DirectoryLock, lockDirectory } from './files/lock.ts';
 import { PolicyDirectory } from './files/policy-directory.ts';
 import type { RunReport } from './run-once.ts';
 import { openSession, type Session } from './session.ts';
 import { State } from './state.ts';
+import { systemCode, UpdaterError } from './updater-errors.ts';
 
 /** An updater that holds its policy directory. */
 export interface Updater extends AsyncDisposable {

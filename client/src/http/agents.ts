@@ -2,7 +2,7 @@ import type { Clock } from '@signet/policy-engine/clock';
 import { secureClientOptions } from '@signet/policy-engine/http';
 import type { ServerCheck } from '@signet/policy-engine/server-identity';
 import { Agent, Client, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
-import { SignetClientError } from '../errors.ts';
+import { SignetClientError } from '../client-errors.ts';
 import {
   expiryProblem,
   type Identity,

@@ -1,6 +1,6 @@
 import { parseHttpDate } from '@signet/policy-engine/clock';
+import { type ServerAnswer, SignetClientError } from '../client-errors.ts';
 import { isObject } from '../decode.ts';
-import { type ServerAnswer, SignetClientError } from '../errors.ts';
 
 /** Longest text of a server that goes into an error. */
 const maxText = 500;

@@ -1,4 +1,4 @@
-import type { SignetClientError } from '../errors.ts';
+import type { SignetClientError } from '../client-errors.ts';
 
 /** Retries after an answer 5xx or a failed connection. */
 export interface RetryPolicy {

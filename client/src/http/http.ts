@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Clock, formatHttpDate } from '@signet/policy-engine/clock';
 import type { Dispatcher } from 'undici';
-import { SignetClientError } from '../errors.ts';
+import { SignetClientError } from '../client-errors.ts';
 import type { Agents } from './agents.ts';
 import { answerError } from './answer-error.ts';
 import { backOff, isPassing, isServersOwn, type RetryPolicy } from './back-off.ts';

@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { formatTimestamp } from '@signet/policy-engine/clock';
-import { SignetClientError } from '../errors.ts';
+import { SignetClientError } from '../client-errors.ts';
 
 /** Where the client's certificate chain, its key and the trusted CA certificates come from: file names, or PEM text. */
 export interface IdentitySource {

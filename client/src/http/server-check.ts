@@ -1,5 +1,5 @@
 import { checkServerIs, PolicyEngineError, type ServerCheck } from '@signet/policy-engine/server-identity';
-import { SignetClientError } from '../errors.ts';
+import { SignetClientError } from '../client-errors.ts';
 
 /** The check for the option `serverIdentity`. Throws `invalid-argument`. */
 export function serverCheck(identity: string | undefined): ServerCheck {

@@ -1,5 +1,5 @@
 import { serverIdentityCode } from '@signet/policy-engine/server-identity';
-import { SignetClientError } from '../errors.ts';
+import { SignetClientError } from '../client-errors.ts';
 
 const timeOuts = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 

@@ -12,7 +12,7 @@ import {
   smallInteger,
   utf8String,
 } from '@signet/policy-engine/internal/der';
-import { SignetClientError } from '../errors.ts';
+import { SignetClientError } from '../client-errors.ts';
 
 /** Names that a certificate request asks for. */
 export interface RequestedNames {

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
-import { SignetClientError } from '../errors.ts';
+import { SignetClientError } from '../client-errors.ts';
 import { runSteps } from '../run-steps.ts';
 import {
   type IdentityTexts,

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LockWait, lockFile, replaceFile, syncDirectory } from '@signet/policy-engine/internal/files';
-import { SignetClientError } from '../errors.ts';
+import { SignetClientError } from '../client-errors.ts';
 
 /** The texts of an identity, PEM. */
 export interface IdentityTexts {

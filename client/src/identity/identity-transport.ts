@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { SignetClientError, type SignetClientErrorCode } from '../errors.ts';
+import { SignetClientError, type SignetClientErrorCode } from '../client-errors.ts';
 import { serverCheck } from '../http/server-check.ts';
 import type { IdentityTexts } from './identity-files.ts';
 import { type InstanceName, type ReceivedIdentity, refreshInstance, registerInstance } from './instance-requests.ts';

@@ -1,8 +1,8 @@
 import { createPrivateKey, hash, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { instanceHostName } from '@signet/policy-engine/names';
+import { SignetClientError } from '../client-errors.ts';
 import { type JsonObject, malformed, stringMember } from '../decode.ts';
-import { SignetClientError } from '../errors.ts';
 import { commonName } from '../roles.ts';
 import { makeKeyAndRequest } from './certificate-request.ts';
 import type { IdentityTexts } from './identity-files.ts';

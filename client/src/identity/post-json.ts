@@ -2,8 +2,8 @@ import { systemClock } from '@signet/policy-engine/clock';
 import { secureClientOptions } from '@signet/policy-engine/http';
 import type { ServerCheck } from '@signet/policy-engine/server-identity';
 import { Agent, request } from 'undici';
+import { SignetClientError } from '../client-errors.ts';
 import { decodeObject, type JsonObject } from '../decode.ts';
-import { SignetClientError } from '../errors.ts';
 import { answerError } from '../http/answer-error.ts';
 import { transportError } from '../http/transport-error.ts';
 

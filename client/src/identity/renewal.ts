@@ -1,5 +1,5 @@
 import { hash, X509Certificate } from 'node:crypto';
-import type { SignetClientError } from '../errors.ts';
+import type { SignetClientError } from '../client-errors.ts';
 import { readSshCertificate } from '../ssh-certificates.ts';
 import type { IdentityTexts } from './identity-files.ts';
 

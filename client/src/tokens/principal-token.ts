@@ -2,7 +2,7 @@ import { createPrivateKey, KeyObject, randomBytes, sign } from 'node:crypto';
 import { type Clock, epochSeconds, systemClock } from '@signet/policy-engine/clock';
 import { type KeyId, parseDomainName, parseKeyId, parseServiceName } from '@signet/policy-engine/names';
 import { parseArguments, wholeNumber } from '../arguments.ts';
-import { SignetClientError } from '../errors.ts';
+import { SignetClientError } from '../client-errors.ts';
 import { isReusable } from './is-reusable.ts';
 
 /** Signing key. */

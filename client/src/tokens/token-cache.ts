@@ -1,5 +1,5 @@
 import { BoundedMap } from '../bounded-map.ts';
-import { SignetClientError } from '../errors.ts';
+import { SignetClientError } from '../client-errors.ts';
 import type { CachedToken } from './cached-token.ts';
 import { isReusable } from './is-reusable.ts';
 import { TokenFile } from './token-file.ts';

@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { replaceFile } from '@signet/policy-engine/internal/files';
+import { SignetClientError } from '../client-errors.ts';
 import { isObject } from '../decode.ts';
-import { SignetClientError } from '../errors.ts';
 import type { CachedToken } from './cached-token.ts';
 
 /** The longest life that a server gives to a token (docs/reference/tokens.md#lifetimes), in milliseconds. */

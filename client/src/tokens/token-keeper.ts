@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { replaceFile } from '@signet/policy-engine/internal/files';
 import type { ClientIdentity } from '../client.ts';
-import { SignetClientError } from '../errors.ts';
+import { SignetClientError } from '../client-errors.ts';
 import { hasCome, later, type Moment, minPauseMs, pauseAfter } from '../identity/renewal.ts';
 import { runSteps } from '../run-steps.ts';
 import type { AccessToken, IdToken } from './cached-token.ts';

@@ -8,8 +8,8 @@ import {
   type RoleName,
 } from '@signet/policy-engine/names';
 import { parseArguments, wholeNumber } from '../arguments.ts';
+import type { SignetClientError } from '../client-errors.ts';
 import { decodeObject, type JsonObject, malformed, stringMember } from '../decode.ts';
-import type { SignetClientError } from '../errors.ts';
 import type { Http } from '../http/http.ts';
 import { SharedFlights } from '../shared-flights.ts';
 import type { AccessToken, CachedToken, IdToken } from './cached-token.ts';

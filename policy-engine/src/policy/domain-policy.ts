@@ -2,9 +2,9 @@ import { PolicyEngineError } from '../errors.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
 import { AssertionCompiler, type CompiledAssertion, type PolicyInput } from './assertion.ts';
 import type { Decision, PolicyRevision } from './decision.ts';
+import { sliceLength } from './group-in-steps.ts';
 import { PolicyIndex } from './policy-index.ts';
 import type { Status } from './status.ts';
-import { sliceLength } from './steps.ts';
 
 /** The compiled policies of one domain: immutable, made by `compileDomain`. */
 export interface DomainPolicy {

@@ -1,7 +1,7 @@
 import type { Steps } from '../steps/steps.ts';
+import { sliceLength } from './group-in-steps.ts';
 import { type Literal, literalsOf, type Pattern, patternMatches } from './pattern.ts';
 import type { Search } from './search.ts';
-import { sliceLength } from './steps.ts';
 
 /** Anything that is found by a pattern. `rank` is the lowest one of its assertions. */
 export interface Ranked {

@@ -1,10 +1,10 @@
 import type { Steps } from '../steps/steps.ts';
 import type { Effect } from '../wire/index.ts';
 import type { CompiledAssertion } from './assertion.ts';
+import { groupInSteps, sliceLength } from './group-in-steps.ts';
 import type { Pattern } from './pattern.ts';
 import { type PatternEntry, PatternIndex, type Ranked } from './pattern-index.ts';
 import type { Search } from './search.ts';
-import { groupInSteps, sliceLength } from './steps.ts';
 
 /** Maximum number of assertions that are compared one by one: a look-up would take about as long. */
 const maxChain = 8;

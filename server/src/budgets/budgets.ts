@@ -1,6 +1,6 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../at-most.ts';
+import { atMost } from '../base/at-most.ts';
 import { type Budget, type BudgetLimits, BudgetTable } from './budget-table.ts';
 import { strangerOf } from './client-addresses.ts';
 

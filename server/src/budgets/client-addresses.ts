@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { addressOctets, plainAddress } from '../ip-address.ts';
+import { addressOctets, plainAddress } from '../base/ip-address.ts';
 
 /**
  * The network that counts as one stranger: an IPv4 address, or the 64 bits of an IPv6 one that a site hands out from; IPv4 in its IPv6

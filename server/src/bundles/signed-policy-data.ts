@@ -1,9 +1,9 @@
 import { sign } from 'node:crypto';
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import type { WireAssertion, WirePolicy } from '@signet/policy-engine/wire';
+import { ybase64 } from '../base/ybase64.ts';
 import { ConflictError, NotFoundError } from '../errors.ts';
 import type { SigningKey } from '../keys/sign-token.ts';
-import { ybase64 } from '../ybase64.ts';
 
 /* The older signed form of a domain's policies (facts of `signed_policy_data`), in the part that all of its readers agree on. */
 

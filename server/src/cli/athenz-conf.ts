@@ -1,7 +1,7 @@
 import type { PublishedKeys } from '@signet/client';
 import { Command } from 'commander';
+import { ybase64 } from '../base/ybase64.ts';
 import { publicKeyPem } from '../keys/public-key-pem.ts';
-import { ybase64 } from '../ybase64.ts';
 import { type ConnectionOptions, clientSettings, connectionOptions, openClient } from './connection.ts';
 import { action, UsageError } from './run.ts';
 import { writeOutput } from './written-output.ts';

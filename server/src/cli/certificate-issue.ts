@@ -3,7 +3,7 @@ import { epochSeconds, formatTimestamp, systemClock } from '@signet/policy-engin
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { Command } from 'commander';
 import { isKnownIdentity } from '../access/known-identity.ts';
-import { issuerFilesOf } from '../compose-identity.ts';
+import { issuerFilesOf } from '../compose/compose-identity.ts';
 import { addressesOf, loadConfig, type ServerConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { ConflictError } from '../errors.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Clock, epochSeconds, formatTimestamp, systemClock } from '@signet/policy-engine/clock';
-import { issuerFilesOf, namingRulesOf } from '../compose-identity.ts';
+import { issuerFilesOf, namingRulesOf } from '../compose/compose-identity.ts';
 import type { ServerConfig } from '../config/config.ts';
 import type { Logger } from '../logger.ts';
 import { openStore } from '../store/open.ts';

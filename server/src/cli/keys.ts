@@ -1,7 +1,7 @@
 import { type Clock, formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import type { KeyPurpose } from '@signet/policy-engine/wire';
 import { Command, Option } from 'commander';
-import { rotationScheduleOf } from '../compose-rotation.ts';
+import { rotationScheduleOf } from '../compose/compose-rotation.ts';
 import type { ServerConfig } from '../config/config.ts';
 import { privateKeysOf } from '../config/private-keys.ts';
 import { isStandby, keyStates, latestKey, rotationDueAt } from '../keys/key-life.ts';

@@ -1,8 +1,8 @@
 import cluster from 'node:cluster';
 import { systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
-import type { RunningServer } from '../compose.ts';
-import { giveOutMetrics } from '../compose-metrics.ts';
+import type { RunningServer } from '../compose/compose.ts';
+import { giveOutMetrics } from '../compose/compose-metrics.ts';
 import { loadConfig, type ServerConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { metricsListenerOf } from '../config/metrics-listener.ts';
@@ -88,7 +88,7 @@ async function serve({ config, logger, signal, json, load }: Serving): Promise<v
   const peers = cluster.isWorker ? peersOfThisWorker() : undefined;
   const readings = cluster.isWorker ? await readingsOfThisWorker(config) : undefined;
   // Not needed by the process that only watches over its workers.
-  const { createServer } = await import('../compose.ts');
+  const { createServer } = await import('../compose/compose.ts');
   const options = {
     logger,
     clock: systemClock,

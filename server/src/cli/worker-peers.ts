@@ -1,6 +1,6 @@
 import type { Worker } from 'node:cluster';
 import { z } from 'zod';
-import { notFollowed, type Peers } from '../peers.ts';
+import { notFollowed, type Peers } from '../base/peers.ts';
 
 /* The processes of one server talk through their parent: a worker asks it to have the others read the store again, it asks each of them, and
    answers when the last one has. Every message carries the number that its sender gave to the question. */

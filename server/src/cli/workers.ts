@@ -2,12 +2,12 @@ import cluster, { type Worker } from 'node:cluster';
 import { systemClock } from '@signet/policy-engine/clock';
 import { setOutputNonBlocking } from '@signet/policy-engine/internal/output';
 import { z } from 'zod';
+import { makeSigningKeys } from '../compose/make-signing-keys.ts';
 import type { ServerConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { privateKeysOf } from '../config/private-keys.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
 import type { Logger } from '../logger.ts';
-import { makeSigningKeys } from '../make-signing-keys.ts';
 import { openStore } from '../store/open.ts';
 import { createPeerRelay } from './worker-peers.ts';
 

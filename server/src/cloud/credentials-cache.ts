@@ -1,6 +1,6 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../at-most.ts';
+import { atMost } from '../base/at-most.ts';
 import { DomainError } from '../errors.ts';
 import type { RoleSession, TemporaryCredentials } from './role-session.ts';
 

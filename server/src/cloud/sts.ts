@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { AssumeRoleCommand, type Credentials, STSClient, STSServiceException } from '@aws-sdk/client-sts';
 import { secureClientOptions } from '@signet/policy-engine/http';
+import { readAtMost } from '../base/read-at-most.ts';
 import { InvalidRequestError, ServiceUnavailableError } from '../errors.ts';
-import { readAtMost } from '../read-at-most.ts';
 import type { AssumeRole } from './credentials-cache.ts';
 import type { RoleSession, TemporaryCredentials } from './role-session.ts';
 

@@ -9,8 +9,8 @@ import {
   type IsRevoked,
   type Principal,
   readClientCertificate,
-} from '../principal.ts';
-import { type ServerTokens, verifyPrincipalToken } from '../principal-token.ts';
+} from '../principals/principal.ts';
+import { type ServerTokens, verifyPrincipalToken } from '../principals/principal-token.ts';
 import type { ProfileRules } from '../profile.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { CallerClocks } from './caller-clocks.ts';

@@ -3,8 +3,8 @@ import type { JsonLimits } from '@signet/policy-engine/json';
 import type Koa from 'koa';
 import { ForbiddenError, MissingCredentialsError, UnauthenticatedError } from '../errors.ts';
 import type { Caller } from '../instances/caller.ts';
-import type { ClientCertificate, Principal } from '../principal.ts';
-import type { VerifiedPrincipalToken } from '../principal-token.ts';
+import type { ClientCertificate, Principal } from '../principals/principal.ts';
+import type { VerifiedPrincipalToken } from '../principals/principal-token.ts';
 import { answerInSlices } from './slices.ts';
 
 /** A short answer that is complete before its head is written. */

@@ -1,7 +1,7 @@
 import { PolicyEngineError } from '@signet/policy-engine';
 import type { ResourceError } from '@signet/policy-engine/wire';
+import { shortText } from '../base/short-text.ts';
 import { DomainError, type DomainErrorCode, StoreRefusedError } from '../errors.ts';
-import { shortText } from '../short-text.ts';
 import { TransportError } from './transport-error.ts';
 
 /** Error in the form of an answer. `detail` is for the log only; `unexpected` marks a fault of the server. */

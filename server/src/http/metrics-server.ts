@@ -6,11 +6,11 @@ import { gracefulServer, nodeRequests } from '@signet/policy-engine/http';
 import type { ServerConfig } from '../config/config.ts';
 import type { MetricsListener } from '../config/metrics-listener.ts';
 import type { Logger } from '../logger.ts';
-import { watchTlsFiles } from '../tls-files.ts';
 import { countConnectionFailures } from './connection-failures.ts';
 import { hostOfAuthority } from './host-names.ts';
 import { listen } from './listen.ts';
 import { slowConnections } from './slow-connections.ts';
+import { watchTlsFiles } from './tls-files.ts';
 import { answerNoRequests, createTlsServer, httpOptions } from './tls-server.ts';
 
 /** The two formats that scrapers ask for. */

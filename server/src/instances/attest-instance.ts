@@ -1,7 +1,7 @@
 import { type PrincipalName, servicePrincipal } from '@signet/policy-engine/names';
 import { credentialsOf } from '../access/known-identity.ts';
+import { addressOctets, plainAddress } from '../base/ip-address.ts';
 import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../errors.ts';
-import { addressOctets, plainAddress } from '../ip-address.ts';
 import type { InstanceKey } from '../model/instance-store.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { AskingCertificate } from '../ssh/issue-ssh.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../at-most.ts';
+import { atMost } from '../base/at-most.ts';
 import type { Logger } from '../logger.ts';
 import type { InstanceKey } from '../model/instance-store.ts';
 import type { Store } from '../model/store.ts';

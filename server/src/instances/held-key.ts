@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { KeyId } from '@signet/policy-engine/names';
-import { registeredKey } from '../registered-key.ts';
+import { registeredKey } from '../base/registered-key.ts';
 import { keyBits, type SubjectKey } from '../x509/subject-key.ts';
 
 type Keys = ReadonlyMap<KeyId, string>;

@@ -1,10 +1,10 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
 import type { DecideAgainDeps } from '../access/recording-conditions.ts';
+import type { FindKeyId } from '../base/registered-key.ts';
 import type { CertificateStore } from '../model/certificate-store.ts';
 import type { InstanceKey, InstanceStore } from '../model/instance-store.ts';
 import type { Store } from '../model/store.ts';
-import type { FindKeyId } from '../registered-key.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { SshHost } from '../ssh/issue-ssh.ts';
 import type { IssueDeps, SignedCertificate } from '../x509/issue-certificate.ts';

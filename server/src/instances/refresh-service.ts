@@ -2,11 +2,11 @@ import { type DomainName, type KeyId, type ServiceName, servicePrincipal } from 
 import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { type Asker, decidedAgain } from '../access/recording-conditions.ts';
+import { addressOctets } from '../base/ip-address.ts';
+import { registeredKey } from '../base/registered-key.ts';
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
-import { addressOctets } from '../ip-address.ts';
 import type { CertificateRecord } from '../model/certificate-store.ts';
-import { requireOwnToken, type VerifiedPrincipalToken } from '../principal-token.ts';
-import { registeredKey } from '../registered-key.ts';
+import { requireOwnToken, type VerifiedPrincipalToken } from '../principals/principal-token.ts';
 import type { ServiceSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { altNamesOf, type ReadCertificate, readCertificate } from '../x509/certificate-reader.ts';
 import { type CertificateRequest, parseCertificateRequest } from '../x509/csr.ts';

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { plainAddress } from '../ip-address.ts';
+import { plainAddress } from '../base/ip-address.ts';
 import { addressText } from '../x509/subject-alt-names.ts';
 
 /** The addresses that no certificate of an instance holds, whatever right its provider has. */

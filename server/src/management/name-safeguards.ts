@@ -12,7 +12,7 @@ import {
 } from '../model/domain-change.ts';
 import type { ListKind } from '../model/records.ts';
 import type { Membership, StoreReader, StoreTransaction } from '../model/store.ts';
-import { formTaken } from '../store/names.ts';
+import { formTaken } from '../store/name-rows.ts';
 import { serverPrincipal } from '../x509/own-identity.ts';
 import type { ChangeFault, ChangeRule, Sees } from './change-rule.ts';
 import { lostGroups } from './safeguards.ts';

@@ -2,7 +2,7 @@ import { epochSeconds } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
 import { NoSigningKeyError } from '../keys/signing-keys.ts';
-import type { Principal } from '../principal.ts';
+import type { Principal } from '../principals/principal.ts';
 import { heldGroups } from '../roles/granted-groups.ts';
 import { type Compared, heldRoles, type Moment, stepsARole } from '../roles/granted-roles.ts';
 import { existingDomain } from '../snapshot/existing-domain.ts';

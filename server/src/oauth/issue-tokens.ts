@@ -11,7 +11,7 @@ import {
   WrongClientError,
 } from '../errors.ts';
 import { NoSigningKeyError, type SigningKeys } from '../keys/signing-keys.ts';
-import type { Principal } from '../principal.ts';
+import type { Principal } from '../principals/principal.ts';
 import { type Compared, grantedAmong, heldRoles, type Moment } from '../roles/granted-roles.ts';
 import { existingDomain } from '../snapshot/existing-domain.ts';
 import type { DomainSnapshot, RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';

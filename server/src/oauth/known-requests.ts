@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { atMost } from '../at-most.ts';
+import { atMost } from '../base/at-most.ts';
 import type { TokenRequest } from './token-request.ts';
 
 /** Forms that are kept as they were read, and their greatest length in characters. */

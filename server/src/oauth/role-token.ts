@@ -1,12 +1,12 @@
 import { sign } from 'node:crypto';
 import { epochSeconds } from '@signet/policy-engine/clock';
 import { parseDomainName, parseRoleName, type RoleName } from '@signet/policy-engine/names';
+import { ybase64 } from '../base/ybase64.ts';
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
 import { NoSigningKeyError } from '../keys/signing-keys.ts';
-import type { Principal } from '../principal.ts';
+import type { Principal } from '../principals/principal.ts';
 import type { Compared } from '../roles/granted-roles.ts';
 import { existingDomain } from '../snapshot/existing-domain.ts';
-import { ybase64 } from '../ybase64.ts';
 import { type IssueTokensDeps, rolesToGrant } from './issue-tokens.ts';
 import { accessTokenLife, secondsOf } from './lifetimes.ts';
 import { maxScopeItems, type RequestedScope } from './scope.ts';

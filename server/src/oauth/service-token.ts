@@ -1,10 +1,10 @@
 import { createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { isIPv4 } from 'node:net';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
-import { plainAddress } from '../ip-address.ts';
+import { plainAddress } from '../base/ip-address.ts';
+import { ybase64 } from '../base/ybase64.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
-import { serverSigner } from '../principal-token.ts';
-import { ybase64 } from '../ybase64.ts';
+import { serverSigner } from '../principals/principal-token.ts';
 
 export interface ServiceTokenDeps {
   readonly keys: Pick<SigningKeys, 'key'>;

@@ -1,7 +1,7 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import { type CompactVerifyGetKey, createLocalJWKSet } from 'jose';
 import { z } from 'zod';
-import { type BoundedFetch, fetchJson } from '../bounded-fetch.ts';
+import { type BoundedFetch, fetchJson } from '../base/bounded-fetch.ts';
 import { ServiceUnavailableError } from '../errors.ts';
 import { fetchedKeys } from '../instances/attestation/fetched-keys.ts';
 import { keySetSchema } from '../instances/attestation/jwt-keys.ts';

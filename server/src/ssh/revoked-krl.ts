@@ -1,7 +1,7 @@
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import { yieldToOthers } from '@signet/policy-engine/internal/slices';
 import type { CertificateStore } from '../model/certificate-store.ts';
-import { type Pace, signingTurns } from '../signing-turns.ts';
+import { type Pace, signingTurns } from '../turns/signing-turns.ts';
 import type { LiveRevocations } from '../x509/live-revocations.ts';
 import { buildKrl, type RevokedBy } from './krl.ts';
 import type { SshAuthority } from './ssh-authority.ts';

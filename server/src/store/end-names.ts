@@ -4,7 +4,7 @@ import type { DomainChange } from '../model/domain-change.ts';
 import type { AuditRecord } from '../model/records.ts';
 import { revokeRows } from './certificate-rows.ts';
 import type { CertificatesTable, Schema } from './database-schema.ts';
-import { noteEnd, takeEndedName } from './names.ts';
+import { noteEnd, takeEndedName } from './name-rows.ts';
 
 /* A name that is deleted takes with it what was given to it: else whoever has the name next would be taken for whoever had it before. */
 

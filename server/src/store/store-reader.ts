@@ -34,7 +34,7 @@ import type {
 } from '../model/store.ts';
 import { isUnchanged } from './change-rows.ts';
 import type { Schema } from './database-schema.ts';
-import { readEndedNames, readFormHolder } from './names.ts';
+import { readEndedNames, readFormHolder } from './name-rows.ts';
 import { readChanges, readContents } from './read-changes.ts';
 import { readAttributes, readCounts, readDomains, readList, readListNames } from './read-domains.ts';
 import { readEntries, readMemberPage } from './read-members.ts';

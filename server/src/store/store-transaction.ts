@@ -18,7 +18,7 @@ import type { Schema } from './database-schema.ts';
 import { changesBundleInSteps, diffInSteps } from './diff-domains.ts';
 import { type InstanceEnd, removeInstance, revokeInstance } from './end-instance.ts';
 import { beginDomain, endDomain, followNames, type NamesContext } from './end-names.ts';
-import { claimDnsForm } from './names.ts';
+import { claimDnsForm } from './name-rows.ts';
 import { leaveEpoch } from './new-epoch.ts';
 import { recordCertificate } from './record-certificate.ts';
 import { insertSigningKey, readSealedKeys, readSigningKeys } from './signing-key-rows.ts';

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import { NotFoundError } from '../errors.ts';
 import type { CertificateStore, LastCrl, PublishedCrl } from '../model/certificate-store.ts';
-import { type Pace, signingTurns } from '../signing-turns.ts';
+import { type Pace, signingTurns } from '../turns/signing-turns.ts';
 import { buildCrl, crlBackdateSeconds, crlToPem, nextCrlNumber } from './crl.ts';
 import { isCrlOf, readCrl } from './crl-reader.ts';
 import type { Issuer } from './issuer.ts';

@@ -9,8 +9,8 @@ import {
   splitPrincipal,
 } from '@signet/policy-engine/names';
 import { type AskersCertificate, type DecideAgainDeps, decidedAgain } from '../access/recording-conditions.ts';
+import { addressOctets } from '../base/ip-address.ts';
 import { InvalidRequestError, NoGrantedRolesError, UnknownDomainError } from '../errors.ts';
-import { addressOctets } from '../ip-address.ts';
 import type { CertificateRecord, CertificateStore } from '../model/certificate-store.ts';
 import { type Compared, grantedAmong } from '../roles/granted-roles.ts';
 import type { RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';

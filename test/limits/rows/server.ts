@@ -8,12 +8,15 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { parseStrictJson } from '@signet/policy-engine/json';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import { compileConditions } from '@signet/policy-engine/policy';
+import { exactKeyId } from '@signet/server/base/registered-key';
+import { shortLine, shortText } from '@signet/server/base/short-text';
 import { parsePolicyVersions } from '@signet/server/bundles/select-policies';
 import { FileReader } from '@signet/server/cli/config/file-reader';
 import { runShell } from '@signet/server/cli/identity/run-shell';
 import { planMarkdown } from '@signet/server/cli/plan/plan-markdown';
 import { parseCredentialsRequest } from '@signet/server/cloud/credentials-request';
 import { roleSession } from '@signet/server/cloud/role-session';
+import { countRefusedCredentials } from '@signet/server/compose/refused-credentials';
 import { TooManyRequestsError, UnauthenticatedError } from '@signet/server/errors';
 import { countConnectionFailures } from '@signet/server/http/connection-failures';
 import { lingeringAnswer } from '@signet/server/http/lingering-answer';
@@ -47,11 +50,8 @@ import { recordFields } from '@signet/server/model/record-fields';
 import type { StoreState } from '@signet/server/model/store';
 import { athenzRequests } from '@signet/server/oauth/request-rules';
 import { parseScope } from '@signet/server/oauth/scope';
-import { verifyPrincipalToken } from '@signet/server/principal-token';
-import { countRefusedCredentials } from '@signet/server/refused-credentials';
-import { exactKeyId } from '@signet/server/registered-key';
+import { verifyPrincipalToken } from '@signet/server/principals/principal-token';
 import { RolePatterns } from '@signet/server/roles/role-patterns';
-import { shortLine, shortText } from '@signet/server/short-text';
 import { LayeredMap } from '@signet/server/snapshot/layered-map';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import type { ExecutionContext } from 'ava';
@@ -319,9 +319,9 @@ export const serverRows: readonly Row[] = [
     'the plain listener begins four requests of a connection at a time, and no more',
   ),
   elsewhere(
-    'server/src/signing-turns.ts',
+    'server/src/turns/signing-turns.ts',
     'maxWaiting',
-    'server/signing-turns.test.ts',
+    'server/turns/signing-turns.test.ts',
     'the longest line, and one more',
   ),
   elsewhere(
@@ -364,7 +364,7 @@ export const serverRows: readonly Row[] = [
     return message !== '' && !message.includes('too long');
   }),
   elsewhere(
-    'server/src/bounded-fetch.ts',
+    'server/src/base/bounded-fetch.ts',
     'maxAnswerBytes',
     'server/people/issuer-keys.test.ts',
     'an answer is read up to 256 KiB, over verified https, and no redirect is followed',
@@ -557,22 +557,22 @@ export const serverRows: readonly Row[] = [
     return !list(work, '').some(() => patterns.fits('y', true));
   }),
   maximum(
-    'server/src/short-text.ts',
+    'server/src/base/short-text.ts',
     'maxMessageBytes',
     (length) => shortText('x'.repeat(length)).length === length && !shortText('x'.repeat(length)).endsWith(' ...'),
   ),
   maximum(
-    'server/src/short-text.ts',
+    'server/src/base/short-text.ts',
     'maxStackBytes',
     (length) => !String(shortLine({ stack: 'x'.repeat(length) })['stack']).endsWith(' ...'),
   ),
   maximum(
-    'server/src/short-text.ts',
+    'server/src/base/short-text.ts',
     'maxLoggedItems',
     (count) => !JSON.stringify(shortLine({ names: list(count, 'x') })).includes('more'),
   ),
   maximum('server/src/management/require-reason.ts', 'maxReason', (length) => parseReason('x'.repeat(length))),
-  maximum('server/src/refused-credentials.ts', 'maxReasons', async (count, t) => {
+  maximum('server/src/compose/refused-credentials.ts', 'maxReasons', async (count, t) => {
     const written: Record<string, number>[] = [];
     const noteRefusedCredentials = (counts: Record<string, number>) => void written.push(counts);
     const store = {
@@ -607,12 +607,12 @@ export const serverRows: readonly Row[] = [
         .join(' '),
     ),
   ),
-  maximum('server/src/principal-token.ts', 'maxLifeSeconds', (seconds) => {
+  maximum('server/src/principals/principal-token.ts', 'maxLifeSeconds', (seconds) => {
     // the clocks of two hosts may differ by five minutes
     const reason = refusalOfToken((token) => token.replace('e=1001', `e=${1000 + seconds + 300}`));
     return reason !== '' && !reason.includes('lives too long');
   }),
-  maximum('server/src/principal-token.ts', 'maxTokenLength', (length) => {
+  maximum('server/src/principals/principal-token.ts', 'maxTokenLength', (length) => {
     const reason = refusalOfToken((token) => token.replace(';s=', `;h=${'x'.repeat(length - token.length - 3)};s=`));
     return reason !== '' && !reason.includes('malformed');
   }),
@@ -660,7 +660,11 @@ export const serverRows: readonly Row[] = [
     'server/store/audit-pages.test.ts',
     'a page of the audit log is bounded by what its records hold, and has one record at the least',
   ),
-  inner('server/src/store-watch.ts', 'longestIntervalMs', 'it says when the store is tried again, not what is found'),
+  inner(
+    'server/src/store-watch/store-watch.ts',
+    'longestIntervalMs',
+    'it says when the store is tried again, not what is found',
+  ),
   same('server/src/store/guarded-database.ts', 'maxShared', async (count, t) => {
     const store = await openSqliteStore(join(temporaryFolder(t), 'signet.db'));
     t.teardown(() => store.close());

@@ -8,7 +8,7 @@ import { PolicyDirectory } from '@signet/updater/files/policy-directory';
 import { readKeysFile } from '@signet/updater/keys-file';
 import { readSelected } from '@signet/updater/selected-domains';
 import { State } from '@signet/updater/state';
-import { readStatus } from '@signet/updater/status';
+import { readStatus } from '@signet/updater/updater-status';
 import type { ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 import { kinds, updaterWorld } from '../../updater/support/world.ts';
@@ -75,7 +75,7 @@ export const updaterRows: readonly Row[] = [
     const state = await State.load(directoryWith(t, 'state.json', { floors: {}, tags: {} }, size));
     return state.problem === undefined;
   }),
-  maximum('updater/src/status.ts', 'maxStatusBytes', async (size, t) => {
+  maximum('updater/src/updater-status.ts', 'maxStatusBytes', async (size, t) => {
     const status = { server: 's', pid: 1, lastRun: '', keys: { kids: [] }, domains: {}, unconfigured: [] };
     return (await readStatus(directoryWith(t, 'status.json', status, size)))?.pid === 1;
   }),

@@ -8,6 +8,7 @@ import {
   parsePrincipalName,
   parseServiceName,
 } from '@signet/policy-engine/names';
+import { exactKeyId } from '@signet/server/base/registered-key';
 import { CredentialsCache } from '@signet/server/cloud/credentials-cache';
 import { getCredentials } from '@signet/server/cloud/get-credentials';
 import { DomainError } from '@signet/server/errors';
@@ -19,7 +20,6 @@ import { registerInstance } from '@signet/server/instances/register-instance';
 import { reservedAddresses } from '@signet/server/instances/reserved-addresses';
 import type { CertificateStore, RecordingConditions } from '@signet/server/model/certificate-store';
 import type { InstanceStore } from '@signet/server/model/instance-store';
-import { exactKeyId } from '@signet/server/registered-key';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import { certificateLogIn } from '@signet/server/ssh/certificate-log';
 import { issueUserCertificate } from '@signet/server/ssh/issue-ssh';

@@ -1,5 +1,5 @@
+import { countRefusedCredentials } from '@signet/server/compose/refused-credentials';
 import type { Store } from '@signet/server/model/store';
-import { countRefusedCredentials } from '@signet/server/refused-credentials';
 import test from 'ava';
 import { send } from '#support/management-world';
 import { caller, startServer } from '#support/start-server';

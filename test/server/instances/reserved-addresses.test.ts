@@ -1,5 +1,5 @@
+import { addressOctets } from '@signet/server/base/ip-address';
 import { reservedAddresses } from '@signet/server/instances/reserved-addresses';
-import { addressOctets } from '@signet/server/ip-address';
 import test from 'ava';
 
 const reserved = reservedAddresses({

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parseServiceName } from '@signet/policy-engine/names';
-import { publishedHosts, serverHostsOf } from '@signet/server/compose-identity';
+import { publishedHosts, serverHostsOf } from '@signet/server/compose/compose-identity';
 import { createAuthorities, issueServerCertificate } from '@signet/server/x509/certificate-authority';
 import test from 'ava';
 import { temporaryFolder } from '#support/temp';

@@ -2,7 +2,7 @@ import { KeyObject, randomUUID, sign } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
-import { boundedFetch } from '@signet/server/bounded-fetch';
+import { boundedFetch } from '@signet/server/base/bounded-fetch';
 import { ForbiddenError, ServiceUnavailableError } from '@signet/server/errors';
 import type { AttestationRequest } from '@signet/server/instances/attestation/attestation';
 import { ProviderFailedError } from '@signet/server/instances/attestation/attestation';

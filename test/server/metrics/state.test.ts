@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { stateOfServer } from '@signet/server/compose-metrics';
+import { stateOfServer } from '@signet/server/compose/compose-metrics';
 import { StoreUnavailableError } from '@signet/server/errors';
 import { exposition } from '@signet/server/metrics/readings';
 import { createServerMetrics } from '@signet/server/metrics/server-metrics';

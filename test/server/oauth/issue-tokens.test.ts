@@ -1,7 +1,7 @@
 import { parseDomainName, parsePrincipalName, parseRoleName } from '@signet/policy-engine/names';
 import { type IssueTokensDeps, issueTokens } from '@signet/server/oauth/issue-tokens';
 import { parseScope } from '@signet/server/oauth/scope';
-import type { Principal } from '@signet/server/principal';
+import type { Principal } from '@signet/server/principals/principal';
 import test from 'ava';
 import { snapshotOf } from '#support/domains';
 

@@ -1,6 +1,6 @@
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { type BoundedFetch, boundedFetch } from '@signet/server/bounded-fetch';
+import { type BoundedFetch, boundedFetch } from '@signet/server/base/bounded-fetch';
 import { ServiceUnavailableError } from '@signet/server/errors';
 import { discoveredKeys } from '@signet/server/people/issuer-keys';
 import test, { type ExecutionContext } from 'ava';

@@ -6,7 +6,7 @@ import { createLogger } from '@signet/server/logger';
 import type { SnapshotSource, Store } from '@signet/server/model/store';
 import { type LiveSnapshot, type OtherHistory, openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
-import { endDivergence, logHistory } from '@signet/server/store-history';
+import { endDivergence, logHistory } from '@signet/server/store-watch/store-history';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { FakeClock } from '#support/clock';

@@ -1,4 +1,4 @@
-import type { Pace } from '@signet/server/signing-turns';
+import type { Pace } from '@signet/server/turns/signing-turns';
 
 /** Time that passes when it is told to. */
 export class TestPace implements Pace {

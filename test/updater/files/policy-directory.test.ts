@@ -1,6 +1,6 @@
-import { UpdaterError } from '@signet/updater/errors';
 import type { FileFacts, FileSystem } from '@signet/updater/files/file-system';
 import { PolicyDirectory } from '@signet/updater/files/policy-directory';
+import { UpdaterError } from '@signet/updater/updater-errors';
 import test from 'ava';
 
 /* Who may write a policy directory and what is in it, by what the file system says. */

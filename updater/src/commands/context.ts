@@ -2,8 +2,8 @@ import { SignetClientError } from '@signet/client';
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { configFile, loadConfig, type UpdaterConfig } from '../config/config.ts';
 import { type Environment, readEnvironment } from '../config/env.ts';
-import { UpdaterError } from '../errors.ts';
 import { type ExitStatus, exitStatus, statusOfError } from '../exit-status.ts';
+import { UpdaterError } from '../updater-errors.ts';
 
 /** Dependencies of a command. */
 export interface CommandContext {

@@ -1,13 +1,13 @@
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { UpdaterConfig } from '../config/config.ts';
-import { UpdaterError } from '../errors.ts';
 import { type ExitStatus, exitStatus } from '../exit-status.ts';
 import { createLogger, logReport } from '../logger.ts';
 import { pollOffset } from '../offset.ts';
 import type { RunReport } from '../run-once.ts';
 import { startSchedule } from '../schedule.ts';
 import { openUpdater, type Updater } from '../updater.ts';
+import { UpdaterError } from '../updater-errors.ts';
 import { watchConfig } from '../watch-config.ts';
 import type { CommandContext } from './context.ts';
 

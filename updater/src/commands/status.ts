@@ -4,8 +4,8 @@ import type { ExitStatus } from '../exit-status.ts';
 import { type DomainReport, describeOverall, isOld, overallStatus } from '../overall-status.ts';
 import { domainsOf } from '../selected-domains.ts';
 import { State } from '../state.ts';
-import { type DomainStatus, readStatus } from '../status.ts';
 import { policyDirectory } from '../updater.ts';
+import { type DomainStatus, readStatus } from '../updater-status.ts';
 import type { CommandContext } from './context.ts';
 
 /**

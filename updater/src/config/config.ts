@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { maxBundleBytes } from '@signet/policy-engine/bundle';
 import type { DomainName } from '@signet/policy-engine/names';
 import { z } from 'zod';
-import { UpdaterError } from '../errors.ts';
+import { UpdaterError } from '../updater-errors.ts';
 import { domainName, readDomainsFolder } from './domains-folder.ts';
 import { type Environment, variables } from './env.ts';
 import { describeProblems, readMapping } from './yaml-file.ts';

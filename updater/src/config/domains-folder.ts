@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import { z } from 'zod';
-import { systemCode, UpdaterError } from '../errors.ts';
+import { systemCode, UpdaterError } from '../updater-errors.ts';
 import { describeProblems, readMapping } from './yaml-file.ts';
 
 /** The name of a domain. */

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { parse as parseYaml, YAMLParseError } from 'yaml';
 import type { z } from 'zod';
-import { systemCode, UpdaterError } from '../errors.ts';
+import { systemCode, UpdaterError } from '../updater-errors.ts';
 
 const maxFileBytes = 1 << 20;
 

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { chmod, lstat, mkdir, open, readdir, unlink } from 'node:fs/promises';
 import { type FileCalls, promisedCalls } from '@signet/policy-engine/internal/files';
-import { systemCode } from '../errors.ts';
+import { systemCode } from '../updater-errors.ts';
 
 /** A file that is open to be read. */
 interface OpenFile {

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type HeldFile, holdFile } from '@signet/policy-engine/internal/files';
-import { systemCode, UpdaterError } from '../errors.ts';
+import { systemCode, UpdaterError } from '../updater-errors.ts';
 import type { FileSystem } from './file-system.ts';
 
 /** It stays when the updater ends: what counts is the lock on it, which the system releases with the process. */

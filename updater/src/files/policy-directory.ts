@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { bundleSuffix, domainFileName, replaceFile, temporaryName } from '@signet/policy-engine/internal/files';
 import type { DomainName } from '@signet/policy-engine/names';
-import { systemCode, UpdaterError } from '../errors.ts';
+import { systemCode, UpdaterError } from '../updater-errors.ts';
 import type { FileFacts, FileSystem } from './file-system.ts';
 
 /** Names of the files beside the bundles. */

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseDomainName, parseServiceName } from '@signet/policy-engine/names';
 import { Command } from 'commander';
-import { namingRulesOf } from '../../compose-identity.ts';
+import { namingRulesOf } from '../../compose/compose-identity.ts';
 import type { ServerConfig } from '../../config/config.ts';
 import type { IssuersEdit } from '../../config/edit-issuers.ts';
 import { issuerPlaces } from '../../config/options/certificate-options.ts';

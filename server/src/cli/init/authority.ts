@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto';
 import type { Clock } from '@signet/policy-engine/clock';
 import { replaceFile } from '@signet/policy-engine/internal/files';
-import { addressOctets } from '../../ip-address.ts';
+import { addressOctets } from '../../base/ip-address.ts';
 import { type CertificateAndKey, createAuthorities, firstRevocationList } from '../../x509/certificate-authority.ts';
 import { encryptPrivateKey } from '../../x509/encrypted-key.ts';
 import type { Issuer } from '../../x509/issuer.ts';

@@ -2,7 +2,7 @@ import { generateKeyPair, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { Clock } from '@signet/policy-engine/clock';
 import { type PrincipalName, splitPrincipal } from '@signet/policy-engine/names';
-import { addressOctets } from '../../ip-address.ts';
+import { addressOctets } from '../../base/ip-address.ts';
 import type { CertificateStore } from '../../model/certificate-store.ts';
 import type { CertificateAndKey } from '../../x509/certificate-authority.ts';
 import { type CertificateUsage, type IssuedAltName, maxCommonNameLength } from '../../x509/certificate-profile.ts';

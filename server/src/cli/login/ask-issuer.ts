@@ -1,6 +1,6 @@
 import type { LoginIssuer } from '@signet/client';
 import * as oidc from 'openid-client';
-import { type BoundedFetch, boundedFetch } from '../../bounded-fetch.ts';
+import { type BoundedFetch, boundedFetch } from '../../base/bounded-fetch.ts';
 import { openLoopback } from './loopback.ts';
 
 /** How an ID token is asked for. */

@@ -6,7 +6,7 @@ import { type IssueTokensDeps, issueTokens } from '../../oauth/issue-tokens.ts';
 import { knownRequests } from '../../oauth/known-requests.ts';
 import { refuseWithoutEffect, type TokenRequestRules } from '../../oauth/request-rules.ts';
 import { parseTokenRequest } from '../../oauth/token-request.ts';
-import type { Principal } from '../../principal.ts';
+import type { Principal } from '../../principals/principal.ts';
 import { bodyText } from '../body.ts';
 import { comparedFor } from '../compared-for.ts';
 import { type RequestState, requirePrincipal } from '../context.ts';

@@ -8,13 +8,13 @@ import {
   type ServiceName,
   servicePrincipal,
 } from '@signet/policy-engine/names';
+import { ybase64 } from '../../base/ybase64.ts';
 import { NotFoundError } from '../../errors.ts';
 import { publicKeyPem } from '../../keys/public-key-pem.ts';
 import type { SigningKeys } from '../../keys/signing-keys.ts';
 import type { ProfileRules } from '../../profile.ts';
 import { existingDomain } from '../../snapshot/existing-domain.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-import { ybase64 } from '../../ybase64.ts';
 import { answerJson, type RequestState, requirePrincipal } from '../context.ts';
 
 interface ServicePublicKeyDeps {

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { addressOctets } from '../../ip-address.ts';
+import { addressOctets } from '../../base/ip-address.ts';
 
 type Family = 'ipv4' | 'ipv6';
 type Network = readonly [network: string, prefix: number, family: Family];

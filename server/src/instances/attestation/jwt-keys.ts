@@ -3,7 +3,7 @@ import type { Clock } from '@signet/policy-engine/clock';
 import { parseStrictJson } from '@signet/policy-engine/json';
 import { type CompactVerifyGetKey, createLocalJWKSet, errors } from 'jose';
 import { z } from 'zod';
-import { type BoundedFetch, fetchJson } from '../../bounded-fetch.ts';
+import { type BoundedFetch, fetchJson } from '../../base/bounded-fetch.ts';
 import { type AttestationProvider, ProviderFailedError } from './attestation.ts';
 import { fetchedKeys } from './fetched-keys.ts';
 import { type JwtIssuer, type SignedJwtDeps, signedJwtProvider } from './signed-jwt.ts';

@@ -1,5 +1,5 @@
+import { fromYBase64 } from '../../base/ybase64.ts';
 import { InvalidRequestError } from '../../errors.ts';
-import { fromYBase64 } from '../../ybase64.ts';
 import type { ServiceShape } from '../documents/document-schema.ts';
 import { parsePublicKey } from '../public-key.ts';
 import type { AthenzService } from './export-shape.ts';

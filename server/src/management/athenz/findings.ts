@@ -1,4 +1,4 @@
-import { shortText } from '../../short-text.ts';
+import { shortText } from '../../base/short-text.ts';
 import { maxProblems } from '../documents/places.ts';
 import { type FieldPath, formatPath } from '../documents/yaml-source.ts';
 

@@ -1,5 +1,5 @@
+import { shortText } from '../../base/short-text.ts';
 import { InvalidRequestError } from '../../errors.ts';
-import { shortText } from '../../short-text.ts';
 
 /*
  * The plain output of `zms-cli show-domain` and `export-domain`: nearly YAML, with names of its own and a sentence for each assertion.

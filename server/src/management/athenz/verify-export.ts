@@ -1,8 +1,8 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { JsonLimitError, JsonSyntaxError, parseStrictJson } from '@signet/policy-engine/json';
 import { z } from 'zod';
+import { fromYBase64 } from '../../base/ybase64.ts';
 import { InvalidRequestError } from '../../errors.ts';
-import { fromYBase64 } from '../../ybase64.ts';
 import type { AthenzJws } from './export-shape.ts';
 
 /** Public keys by their id. */

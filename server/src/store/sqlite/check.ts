@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { registeredKey } from '../../base/registered-key.ts';
 import { signingKeyFault } from '../../model/jwk-thumbprint.ts';
 import { unpackDomain } from '../../model/packed-members.ts';
 import type { DomainRecord } from '../../model/records.ts';
 import type { StoreContents } from '../../model/store.ts';
-import { registeredKey } from '../../registered-key.ts';
 import { SnapshotBuilder } from '../../snapshot/compile-snapshot.ts';
 import { isBelowUser } from '../../snapshot/snapshot.ts';
 import { runAtOnce } from '../../steps/steps.ts';

@@ -8,12 +8,12 @@ import {
   parseServiceName,
   type RoleName,
 } from '@signet/policy-engine/names';
+import { ybase64 } from '../../../base/ybase64.ts';
 import { costs } from '../../../budgets/costs.ts';
 import { NotFoundError } from '../../../errors.ts';
 import { heldRoles } from '../../../roles/granted-roles.ts';
 import { existingDomain } from '../../../snapshot/existing-domain.ts';
 import type { DomainSnapshot, Snapshot } from '../../../snapshot/snapshot.ts';
-import { ybase64 } from '../../../ybase64.ts';
 import { comparedFor } from '../../compared-for.ts';
 import { answerJson, type RequestState, requirePrincipal } from '../../context.ts';
 import { parseParameters } from '../../parameters.ts';

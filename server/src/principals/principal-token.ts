@@ -9,12 +9,12 @@ import {
   type ServiceName,
   servicePrincipal,
 } from '@signet/policy-engine/names';
-import { credentialsOf, isKnownIdentity } from './access/known-identity.ts';
-import { UnauthenticatedError } from './errors.ts';
+import { credentialsOf, isKnownIdentity } from '../access/known-identity.ts';
+import { type FindKeyId, registeredKey } from '../base/registered-key.ts';
+import { fromYBase64 } from '../base/ybase64.ts';
+import { UnauthenticatedError } from '../errors.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { IsRevoked } from './principal.ts';
-import { type FindKeyId, registeredKey } from './registered-key.ts';
-import type { Snapshot } from './snapshot/snapshot.ts';
-import { fromYBase64 } from './ybase64.ts';
 
 /** The fields of a principal token that count here. Times in seconds since the epoch. */
 interface PrincipalTokenFields {

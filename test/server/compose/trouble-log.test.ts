@@ -1,5 +1,5 @@
+import { troubleLog } from '@signet/server/compose/trouble-log';
 import { StoreUnavailableError } from '@signet/server/errors';
-import { troubleLog } from '@signet/server/trouble-log';
 import test from 'ava';
 
 test('a trouble is told when it begins, once a minute while it lasts, and when it has passed', (t) => {

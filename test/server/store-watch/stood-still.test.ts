@@ -1,4 +1,4 @@
-import { watchForStandstill } from '@signet/server/stood-still';
+import { watchForStandstill } from '@signet/server/store-watch/stood-still';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 

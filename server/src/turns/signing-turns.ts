@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { atMost } from './at-most.ts';
-import { ServiceUnavailableError } from './errors.ts';
+import { atMost } from '../base/at-most.ts';
+import { ServiceUnavailableError } from '../errors.ts';
 
 /** How time passes, in milliseconds, by a clock that nobody sets. */
 export interface Pace {

@@ -1,7 +1,7 @@
 import type { Clock } from '@signet/policy-engine/clock';
-import type { Store } from './model/store.ts';
-import { clockToleranceMs, type StoreCondition } from './model/store.ts';
-import type { ClockWitness } from './observer.ts';
+import type { Store } from '../model/store.ts';
+import { clockToleranceMs, type StoreCondition } from '../model/store.ts';
+import type { ClockWitness } from '../observer.ts';
 
 /** Who says that the own clock is wrong: the clock of the database, what this server itself wrote, or what another server wrote. */
 type StoreClockWitness = Exclude<ClockWitness, 'callers'>;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Store } from '@signet/server/model/store';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
-import { judgeClock, watchStore } from '@signet/server/store-watch';
+import { judgeClock, watchStore } from '@signet/server/store-watch/store-watch';
 import test from 'ava';
 import Database from 'better-sqlite3';
 import { FakeClock } from '#support/clock';

@@ -1,5 +1,5 @@
 import { watch } from 'chokidar';
-import type { Logger } from './logger.ts';
+import type { Logger } from '../logger.ts';
 
 interface WatchTlsFilesDeps {
   readonly files: readonly string[];

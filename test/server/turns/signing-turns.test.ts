@@ -1,6 +1,6 @@
-import { maxWaiting, signingTurns } from '@signet/server/signing-turns';
+import { maxWaiting, signingTurns } from '@signet/server/turns/signing-turns';
 import test from 'ava';
-import { TestPace } from './support/test-pace.ts';
+import { TestPace } from '../support/test-pace.ts';
 
 function start() {
   const pace = new TestPace();

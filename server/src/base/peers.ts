@@ -1,4 +1,4 @@
-import { ServiceUnavailableError } from './errors.ts';
+import { ServiceUnavailableError } from '../errors.ts';
 
 /** The other processes of one server, which share its port and its store (`workers`). */
 export interface Peers {

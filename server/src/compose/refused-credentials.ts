@@ -1,5 +1,5 @@
-import type { Logger } from './logger.ts';
-import type { Store } from './model/store.ts';
+import type { Logger } from '../logger.ts';
+import type { Store } from '../model/store.ts';
 
 /** Counts credentials that were refused, and writes down how many for each reason, once in a while: never a record for each request. */
 interface RefusedCredentials {

@@ -1,14 +1,14 @@
 import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
-import type { ServerConfig } from './config/config.ts';
-import type { RotationSchedule } from './keys/key-life.ts';
-import type { PrivateKeys } from './keys/private-keys.ts';
-import { rotateKeyWhenDue } from './keys/rotate-keys.ts';
-import { scheduleRotation } from './keys/scheduled-rotation.ts';
-import { signingKeyStore } from './keys/signing-key-store.ts';
-import type { Logger } from './logger.ts';
-import type { Store } from './model/store.ts';
-import type { LiveSnapshot } from './snapshot/live-snapshot.ts';
-import type { StoreWatch } from './store-watch.ts';
+import type { ServerConfig } from '../config/config.ts';
+import type { RotationSchedule } from '../keys/key-life.ts';
+import type { PrivateKeys } from '../keys/private-keys.ts';
+import { rotateKeyWhenDue } from '../keys/rotate-keys.ts';
+import { scheduleRotation } from '../keys/scheduled-rotation.ts';
+import { signingKeyStore } from '../keys/signing-key-store.ts';
+import type { Logger } from '../logger.ts';
+import type { Store } from '../model/store.ts';
+import type { LiveSnapshot } from '../snapshot/live-snapshot.ts';
+import type { StoreWatch } from '../store-watch/store-watch.ts';
 
 /** What the configuration says of scheduled rotations; undefined where keys are rotated by hand alone. */
 export function rotationScheduleOf({ keys }: Pick<ServerConfig, 'keys'>): RotationSchedule | undefined {

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { CompactVerifyGetKey } from 'jose';
-import { boundedFetch } from './bounded-fetch.ts';
-import type { ServerConfig } from './config/config.ts';
-import type { HttpServerDeps } from './http/server.ts';
-import { keysOfFile } from './instances/attestation/jwt-keys.ts';
-import type { IssueRecordedDeps } from './people/issue-recorded.ts';
-import { discoveredKeys } from './people/issuer-keys.ts';
-import type { LoginIssuer } from './people/log-in.ts';
+import { boundedFetch } from '../base/bounded-fetch.ts';
+import type { ServerConfig } from '../config/config.ts';
+import type { HttpServerDeps } from '../http/server.ts';
+import { keysOfFile } from '../instances/attestation/jwt-keys.ts';
+import type { IssueRecordedDeps } from '../people/issue-recorded.ts';
+import { discoveredKeys } from '../people/issuer-keys.ts';
+import type { LoginIssuer } from '../people/log-in.ts';
 
 type LoginIssuerConfig = ServerConfig['people']['issuers'][number];
 

@@ -1,6 +1,6 @@
-import { ensureSigningKeys, ensureStandbyKeys, type RotateKeysDeps } from './keys/rotate-keys.ts';
-import type { Logger } from './logger.ts';
-import { isUnwritable } from './store/open.ts';
+import { ensureSigningKeys, ensureStandbyKeys, type RotateKeysDeps } from '../keys/rotate-keys.ts';
+import type { Logger } from '../logger.ts';
+import { isUnwritable } from '../store/open.ts';
 
 /**
  * A disk that cannot be written does not keep the server from starting: what it lacks then is told by `/readyz`. Without a standby key only a

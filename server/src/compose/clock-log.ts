@@ -1,6 +1,6 @@
-import type { CallersTime } from './http/caller-clocks.ts';
-import type { Logger } from './logger.ts';
-import type { ClockJudgement } from './store-watch.ts';
+import type { CallersTime } from '../http/caller-clocks.ts';
+import type { Logger } from '../logger.ts';
+import type { ClockJudgement } from '../store-watch/store-watch.ts';
 
 const acceptIt = 'when it is right, run `signet store accept-clock --reason REASON`';
 

@@ -1,8 +1,8 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { parseServiceName } from '@signet/policy-engine/names';
+import { exactKeyId } from '@signet/server/base/registered-key';
 import { UnauthenticatedError } from '@signet/server/errors';
-import { verifyPrincipalToken } from '@signet/server/principal-token';
-import { exactKeyId } from '@signet/server/registered-key';
+import { verifyPrincipalToken } from '@signet/server/principals/principal-token';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import test from 'ava';
 import { domainContent } from '#support/domain-sketch';

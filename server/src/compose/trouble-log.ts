@@ -1,5 +1,5 @@
-import { DomainError } from './errors.ts';
-import type { Logger } from './logger.ts';
+import { DomainError } from '../errors.ts';
+import type { Logger } from '../logger.ts';
 
 /** While a trouble lasts it is told again after this time, in milliseconds. */
 const repeatMs = 60_000;

@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import { atMost } from './at-most.ts';
-import type { CertificateStore } from './model/certificate-store.ts';
-import type { InstanceStore } from './model/instance-store.ts';
-import type { Store } from './model/store.ts';
-import { certificateKinds, type Observer, type StoreOperation } from './observer.ts';
+import { atMost } from '../base/at-most.ts';
+import type { CertificateStore } from '../model/certificate-store.ts';
+import type { InstanceStore } from '../model/instance-store.ts';
+import type { Store } from '../model/store.ts';
+import { certificateKinds, type Observer, type StoreOperation } from '../observer.ts';
 
 /** What runs around each use of the store. */
 export type AroundStore = <Result>(operation: StoreOperation, work: () => Promise<Result>) => Promise<Result>;

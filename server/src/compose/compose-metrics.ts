@@ -1,20 +1,20 @@
 import type { Clock } from '@signet/policy-engine/clock';
-import type { ServerConfig } from './config/config.ts';
-import { metricsListenerOf } from './config/metrics-listener.ts';
-import type { CallerClocks } from './http/caller-clocks.ts';
-import type { startMetricsServer } from './http/metrics-server.ts';
-import { signingOrder } from './keys/key-life.ts';
-import type { Logger } from './logger.ts';
-import type { ServerMetrics } from './metrics/server-metrics.ts';
-import type { Store } from './model/store.ts';
-import { type AroundStore, observedStore } from './observed-store.ts';
-import type { Observer, ServerState, UnreadyReason } from './observer.ts';
-import type { LiveSnapshot } from './snapshot/live-snapshot.ts';
-import type { StoreWatch } from './store-watch.ts';
-import type { Tracing } from './tracing/tracing.ts';
-import type { CrlPublisher } from './x509/crl-publisher.ts';
-import { issuerLife } from './x509/issuer-life.ts';
-import type { Issuers } from './x509/issuers.ts';
+import type { ServerConfig } from '../config/config.ts';
+import { metricsListenerOf } from '../config/metrics-listener.ts';
+import type { CallerClocks } from '../http/caller-clocks.ts';
+import type { startMetricsServer } from '../http/metrics-server.ts';
+import { signingOrder } from '../keys/key-life.ts';
+import type { Logger } from '../logger.ts';
+import { type AroundStore, observedStore } from '../metrics/observed-store.ts';
+import type { ServerMetrics } from '../metrics/server-metrics.ts';
+import type { Store } from '../model/store.ts';
+import type { Observer, ServerState, UnreadyReason } from '../observer.ts';
+import type { LiveSnapshot } from '../snapshot/live-snapshot.ts';
+import type { StoreWatch } from '../store-watch/store-watch.ts';
+import type { Tracing } from '../tracing/tracing.ts';
+import type { CrlPublisher } from '../x509/crl-publisher.ts';
+import { issuerLife } from '../x509/issuer-life.ts';
+import type { Issuers } from '../x509/issuers.ts';
 
 /** Takes what a process counts, in place of a listener of its own. */
 export type TellMetrics = (read: () => Promise<readonly object[]>) => void;
@@ -34,7 +34,7 @@ export async function openMetrics(
   tell: TellMetrics | undefined,
 ): Promise<OpenMetrics | undefined> {
   if (metricsListenerOf(config) === undefined) return undefined;
-  const { createServerMetrics } = await import('./metrics/server-metrics.ts');
+  const { createServerMetrics } = await import('../metrics/server-metrics.ts');
   const { observer, follow, read } = createServerMetrics();
   let server: MetricsOutlet | undefined;
   return {
@@ -144,8 +144,8 @@ type MetricsOutlet = Awaited<ReturnType<typeof startMetricsServer>>;
 export async function giveOutMetrics(deps: GiveOutDeps): Promise<MetricsOutlet | undefined> {
   const at = metricsListenerOf(deps.config);
   if (at === undefined) return undefined;
-  const { exposition } = await import('./metrics/readings.ts');
-  const { startMetricsServer } = await import('./http/metrics-server.ts');
+  const { exposition } = await import('../metrics/readings.ts');
+  const { startMetricsServer } = await import('../http/metrics-server.ts');
   const { config, logger, read } = deps;
   const server = await startMetricsServer(
     { config, logger, read: async (format) => exposition(await read(), format) },

@@ -1,4 +1,4 @@
-import { randomOctets } from '@signet/server/random-octets';
+import { randomOctets } from '@signet/server/base/random-octets';
 import test from 'ava';
 
 for (const size of [0, 1, 8, 12, 16, 17, 32, 4096]) {

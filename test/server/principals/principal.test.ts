@@ -1,7 +1,7 @@
 import { parseDomainName, parsePrincipalName, parseRoleName, parseServiceName } from '@signet/policy-engine/names';
 import { isKnownIdentity, requireKnownIdentity } from '@signet/server/access/known-identity';
 import { UnauthenticatedError } from '@signet/server/errors';
-import { type ClientCertificate, checkClientCertificate, type Principal } from '@signet/server/principal';
+import { type ClientCertificate, checkClientCertificate, type Principal } from '@signet/server/principals/principal';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import test from 'ava';
 import { domainContent, snapshotOf, stored } from '#support/domains';

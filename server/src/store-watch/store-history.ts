@@ -1,6 +1,6 @@
-import type { Logger } from './logger.ts';
-import type { Store, StoreState } from './model/store.ts';
-import type { Divergence, OtherHistory } from './snapshot/live-snapshot.ts';
+import type { Logger } from '../logger.ts';
+import type { Store, StoreState } from '../model/store.ts';
+import type { Divergence, OtherHistory } from '../snapshot/live-snapshot.ts';
 
 /** A state as operators are shown it. */
 export function shownState({ epoch, counter, head }: StoreState): {

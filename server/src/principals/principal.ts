@@ -12,12 +12,12 @@ import {
   servicePrincipal,
 } from '@signet/policy-engine/names';
 import { certificateThumbprint } from '@signet/policy-engine/token';
-import { credentialsOf, isKnownIdentity, requireOwnTime } from './access/known-identity.ts';
-import { UnauthenticatedError } from './errors.ts';
-import type { Snapshot } from './snapshot/snapshot.ts';
-import { issueTimeOf } from './x509/build-certificate.ts';
-import { altNamesOf, type ReadCertificate, readCertificate } from './x509/certificate-reader.ts';
-import { oids } from './x509/oids.ts';
+import { credentialsOf, isKnownIdentity, requireOwnTime } from '../access/known-identity.ts';
+import { UnauthenticatedError } from '../errors.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import { issueTimeOf } from '../x509/build-certificate.ts';
+import { altNamesOf, type ReadCertificate, readCertificate } from '../x509/certificate-reader.ts';
+import { oids } from '../x509/oids.ts';
 
 /**
  * Who is calling: a service or user, or the holder of a role certificate, who is not an identity
