@@ -154,8 +154,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'server/src/management/rights.ts',
-    from: 'if (roles.length === 0) return false;',
-    to: 'if (false) return false;',
+    from: 'if (held === undefined || held.roles.length === 0) return false;',
+    to: 'if (held === undefined || false) return false;',
     reason: 'who holds no role is no delegate either; not looking any further saves time only',
   },
   {

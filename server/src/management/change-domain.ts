@@ -15,7 +15,7 @@ import { jsonInSteps, piecesOf } from '../steps/json-steps.ts';
 import type { Steps } from '../steps/steps.ts';
 import type { NameRules, Sees } from './change-rule.ts';
 import { checkChange } from './check-change.ts';
-import { danglingWarnings, type SeesDomain } from './dangling.ts';
+import { danglingWarnings } from './dangling.ts';
 import { dnsWarnings } from './dns-warnings.ts';
 import type { DryRuns } from './dry-runs.ts';
 import { changesManagers } from './managers.ts';
@@ -25,7 +25,7 @@ import { withDelegatedKeys } from './planted-keys.ts';
 import { type Preview, preview, triedChange } from './preview.ts';
 import { checkAssertionCount } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
-import { isOperator, type Right, requireRight, viewerOf } from './rights.ts';
+import { type CallerRights, type Right, rightsOf } from './rights.ts';
 import { StoreAfter } from './store-after.ts';
 
 export interface ManagementDeps {
@@ -41,6 +41,11 @@ export interface ManagementDeps {
   readonly dryRuns: DryRuns;
   /** Reservation time of names; default 30 days. */
   readonly nameReservationMs?: number;
+}
+
+/** Dependencies in the transaction of a change, with the caller's rights as of it: every rule reads these. */
+interface JudgingDeps extends ManagementDeps {
+  readonly rights: CallerRights;
 }
 
 /** Caller and options of a change. */
@@ -188,17 +193,17 @@ async function followed({ changed }: Pick<ManagementDeps, 'changed'>): Promise<v
 }
 
 /**
- * The same, with rights as they are in the transaction that makes the change, whichever server changed them last: they may have been taken
- * away while it waited for its turn. Throws when who asks, or its certificate, counts no more.
+ * The same, with the caller's rights in the transaction that makes the change, whichever server changed them last: they may have been
+ * revoked while it waited for its turn. Throws when who asks, or its certificate, counts no more.
  */
 export async function asAsked(
   deps: ManagementDeps,
-  { caller, certificate }: Pick<ChangeRequest, 'caller' | 'certificate'>,
+  { caller, certificate, compared }: Pick<ChangeRequest, 'caller' | 'certificate' | 'compared'>,
   reader: Pick<StoreReader, 'source' | 'isRevoked'>,
-): Promise<ManagementDeps> {
+): Promise<JudgingDeps> {
   const snapshot = await deps.snapshotAt(reader.source());
   await requireAsker(reader, snapshot, { principal: caller, certificate });
-  return { ...deps, snapshot: () => snapshot };
+  return { ...deps, snapshot: () => snapshot, rights: rightsOf(snapshot, caller, deps.clock.now(), compared) };
 }
 
 interface Planned {
@@ -209,16 +214,14 @@ interface Planned {
 }
 
 async function plan(
-  deps: ManagementDeps,
+  deps: JudgingDeps,
   request: ChangeRequest,
   edit: DomainEdit,
   reader: StoreReader,
 ): Promise<Planned> {
   const stored = await reader.attributes(edit.domain);
   if (stored === undefined) throw new UnknownDomainError(edit.domain);
-  const { caller, compared } = request;
-  const query = { systemOnly: false, ...edit, caller, compared };
-  const { isAdmin } = requireRight(deps.snapshot(), query, deps.clock.now());
+  const { isAdmin } = deps.rights.require(edit);
   if (edit.assertionsAfter !== undefined) {
     const counts = await reader.assertionCounts(edit.domain);
     checkAssertionCount(stored, counts, edit.assertionsAfter(counts), deps.quotas);
@@ -240,15 +243,15 @@ async function plan(
 
 /** Holds a change to the rules, and answers what its author should look at although it is made. */
 export async function judge(
-  deps: ManagementDeps,
+  deps: JudgingDeps,
   request: ChangeRequest,
   change: DomainChange,
   reader: StoreReader,
 ): Promise<readonly string[]> {
   const now = deps.clock.now();
-  const { sees } = viewerOf(deps.snapshot(), request.caller, now, request.compared);
   const { allowWildcard } = request;
-  const { quotas } = deps;
+  const { quotas, rights } = deps;
+  const { sees } = rights;
   const after = new StoreAfter(reader, [change]);
   const names = nameRulesOf(deps, request, change.name);
   await checkChange(change, { ...names, reader, after, now, allowWildcard, quotas, sees });
@@ -271,19 +274,13 @@ async function elsewhereWarnings(
   return removed.map(({ text }) => text);
 }
 
-/** Predicate: the author of a change may know of a domain. */
-export function seesDomain({ snapshot, clock }: ManagementDeps, { caller, compared }: ChangeRequest): SeesDomain {
-  return (domain) => viewerOf(snapshot(), caller, clock.now(), compared).sees(domain, 'domain');
-}
-
 /**
  * Name rules of a request. Throws `ForbiddenError` if the caller wants to use a reserved name and is not a system
  * operator.
  */
-function nameRulesOf(deps: ManagementDeps, request: ChangeRequest, domain: DomainName): NameRules {
-  const { caller, reuseName, removeMemberships } = request;
-  const query = { caller, right: 'manage_domain', domain } as const;
-  if (reuseName === true && !isOperator(deps.snapshot(), query, deps.clock.now())) {
+function nameRulesOf(deps: JudgingDeps, request: ChangeRequest, domain: DomainName): NameRules {
+  const { reuseName, removeMemberships } = request;
+  if (reuseName === true && !deps.rights.operates(domain)) {
     throw new ForbiddenError(
       `only a system operator may use a reserved name: caller lacks \`manage_domain\` on \`${domain}\``,
     );

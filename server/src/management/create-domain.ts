@@ -12,14 +12,13 @@ import {
   judge,
   type ManagementDeps,
   requireMatch,
-  seesDomain,
 } from './change-domain.ts';
 import { domainsReferringTo, referenceWarnings, removeReferencesTo } from './dangling.ts';
 import { checkDeletable, domainView } from './edits/edit-domains.ts';
 import { checkUnused, removalWarnings, removeMemberships } from './name-safeguards.ts';
 import { preview, triedChange } from './preview.ts';
 import { requireReason } from './require-reason.ts';
-import { isOperator, viewerOf } from './rights.ts';
+import { type CallerRights, rightsOf } from './rights.ts';
 
 /** Makes a new domain. For system operators. Throws `ConflictError` when the name is taken. */
 export async function createDomain(
@@ -28,11 +27,11 @@ export async function createDomain(
   content: DomainContent,
 ): Promise<ChangeOutcome> {
   await deps.refresh();
-  requireOperator(deps, request, content.name);
+  requireOperator(rightsOf(deps.snapshot(), request.caller, deps.clock.now()), content.name);
   const change = await runInSlices(diffInSteps(undefined, content));
   const check = async (reader: StoreReader) => {
     const current = await asAsked(deps, request, reader);
-    requireOperator(current, request, content.name);
+    requireOperator(current.rights, content.name);
     if ((await reader.attributes(content.name)) !== undefined)
       throw new ConflictError(`domain \`${content.name}\` exists already`);
     requireReason(content, request.context);
@@ -61,40 +60,39 @@ export async function deleteDomain(
     const current = await asAsked(deps, request, reader);
     const domain = await reader.attributes(name);
     if (domain === undefined) throw new UnknownDomainError(name);
-    requireOperator(current, request, name);
+    requireOperator(current.rights, name);
     requireReason(domain, request.context);
     await requireMatch(request, domainView(domain));
     checkDeletable(domain);
     // Members `user.…` are users. Not the registered services alone: whoever has the name next may make one of any name, and each would match a pattern.
     const members = name === 'user' ? [] : await reader.membersOf(name);
-    const { sees } = viewerOf(current.snapshot(), request.caller, deps.clock.now(), request.compared);
+    const { sees } = current.rights;
     if (request.removeMemberships !== true) await checkUnused(reader, name, members, sees);
     const removed = await removalWarnings(reader, name, members, sees);
-    return { members, removed: removed.map(({ text }) => text) };
+    const seesDomain = (domain: DomainName) => sees(domain, 'domain');
+    return { members, removed: removed.map(({ text }) => text), seesDomain };
   };
-  const sees = seesDomain(deps, request);
   await deps.refresh();
   if (request.dryRun) {
     return preview(deps, request, name, async () => {
       const warnings = await deps.store.view(async (reader) => {
-        const { removed } = await check(reader);
-        return [...removed, ...referenceWarnings(await domainsReferringTo(reader, name), name, sees)];
+        const { removed, seesDomain } = await check(reader);
+        return [...removed, ...referenceWarnings(await domainsReferringTo(reader, name), name, seesDomain)];
       });
       const changes = [{ change: 'delete', kind: 'domain', domain: name, name }] as const;
       return { changes, change: { kind: 'delete' }, warnings };
     });
   }
   const warnings = await changeAndFollow(deps, request, async (transaction) => {
-    const { members, removed } = await check(transaction);
+    const { members, removed, seesDomain } = await check(transaction);
     await removeMemberships(transaction, members);
-    const ended = await removeReferencesTo(transaction, name, sees);
+    const ended = await removeReferencesTo(transaction, name, seesDomain);
     await transaction.deleteDomain(name);
     return [...removed, ...ended];
   });
   return { kind: 'done', created: false, view: undefined, warnings };
 }
 
-function requireOperator(deps: ManagementDeps, { caller }: ChangeRequest, domain: DomainName): void {
-  if (isOperator(deps.snapshot(), { caller, right: 'manage_domain', domain }, deps.clock.now())) return;
-  throw new ForbiddenError(`caller lacks \`manage_domain\` on \`${domain}\``);
+function requireOperator(rights: CallerRights, domain: DomainName): void {
+  if (!rights.operates(domain)) throw new ForbiddenError(`caller lacks \`manage_domain\` on \`${domain}\``);
 }

@@ -8,7 +8,7 @@ import { lostGroups } from './safeguards.ts';
 import type { StoreAfter } from './store-after.ts';
 
 /** Predicate: the author of a change may know of a domain. */
-export type SeesDomain = (domain: DomainName) => boolean;
+type SeesDomain = (domain: DomainName) => boolean;
 
 /**
  * Warnings for the author about other domains whose roles have groups that the change removes. These entries stay and

@@ -11,7 +11,7 @@ import { asRecord } from './check-documents.ts';
 import { neededDomains } from './documents/references.ts';
 import { applyDelta, type DomainDelta } from './domain-delta.ts';
 import { unlessEntangled } from './plan-documents.ts';
-import { systemDomain, viewerOf } from './rights.ts';
+import { rightsOf, systemDomain } from './rights.ts';
 import { comparable, snapshotOf, withNeeded } from './stored-world.ts';
 
 /** Planned result of a change for a domain. */
@@ -58,7 +58,7 @@ export async function findImpact(
     signingKeys: [],
   });
   const comparison = { before, after: snapshot, now, work };
-  const found = await unlessEntangled(foldedImpactInSteps(comparison, domain, viewerOf(before, caller, now)));
+  const found = await unlessEntangled(foldedImpactInSteps(comparison, domain, rightsOf(before, caller, now)));
   return found === undefined ? { kind: 'entangled' } : { kind: 'found', ...found };
 }
 

@@ -23,37 +23,62 @@ export const systemDomain: DomainName = parseDomainName('sys.auth');
 export const adminRole = 'admin';
 
 /** Requested right and its object: `role.reader`, `group.team`, `policy.movies`, `service.api`, `domain`. */
-interface RightQuery {
-  readonly caller: PrincipalName;
+interface RequestedRight {
   readonly right: Right;
   readonly domain: DomainName;
   readonly object: string;
   /** True if only the policy of `sys.auth` can grant it. */
   readonly systemOnly?: boolean;
+}
+
+interface RightQuery extends RequestedRight {
+  readonly caller: PrincipalName;
   readonly compared?: Compared | undefined;
 }
 
-/**
- * Throws `ForbiddenError` unless the caller is an administrator, or the policy of `sys.auth` or of the domain gives the right by its name.
- * Answers whether the caller is an administrator, who alone may change who manages the domain. INVARIANT: a right that `sys.auth` gives is
- * that right and no more; `manage_domain` and the role `admin` of `sys.auth` administer.
- */
-export function requireRight(snapshot: Snapshot, query: RightQuery, now: number): { readonly isAdmin: boolean } {
-  const isGiven = isOperator(snapshot, query, now);
-  if (isGiven && isSystemAdmin(snapshot, query, now)) return { isAdmin: true };
-  if (!isGiven && query.systemOnly === true)
-    throw new ForbiddenError(`caller lacks \`${query.right}\` on \`${query.domain}\` in \`${systemDomain}\``);
-  const held = heldBy(snapshot, query, now);
-  if (held !== undefined && isOwner(held)) return { isAdmin: true };
-  if (isGiven || (held !== undefined && isDelegate(held, query))) return { isAdmin: false };
-  throw new ForbiddenError(`caller lacks \`${query.right}\` on \`${query.domain}:${query.object}\``);
+/** Rights of a caller by one snapshot. The roles held in a domain are looked up once, whatever is asked about it. */
+export interface CallerRights extends Viewer {
+  /**
+   * Throws `ForbiddenError` unless the caller is an administrator, or the policy of `sys.auth` or of the domain gives the right by its name.
+   * Answers whether the caller is an administrator, who alone may change who manages the domain. INVARIANT: a right that `sys.auth` gives is
+   * that right and no more; `manage_domain` and the role `admin` of `sys.auth` administer.
+   */
+  require(query: RequestedRight): { readonly isAdmin: boolean };
+  /** True if the policy of `sys.auth` grants `manage_domain` on the domain. */
+  operates(domain: DomainName): boolean;
 }
 
-/** True if a caller administers the domain by some right of `sys.auth` on it. */
-function isSystemAdmin(snapshot: Snapshot, query: Omit<RightQuery, 'object'>, now: number): boolean {
-  if (isOperator(snapshot, { ...query, right: 'manage_domain' }, now)) return true;
-  const held = heldBy(snapshot, { ...query, domain: systemDomain }, now);
-  return held !== undefined && isOwner(held);
+/** Rights of a caller. Those to manage anything of an object include the right to look at it. */
+export function rightsOf(snapshot: Snapshot, caller: PrincipalName, now: number, compared?: Compared): CallerRights {
+  const held = perDomain((domain) => heldBy(snapshot, { caller, domain, compared }, now));
+  const isGiven = (right: Right, domain: DomainName) => isOperator(snapshot, { caller, right, domain, compared }, now);
+  const owns = (domain: DomainName) => isOwner(held(domain));
+  const seesAll = perDomain((domain) => isGiven('view_domain', domain) || owns(domain));
+  return {
+    seesAll,
+    sees: (domain, object) => seesAll(domain) || managesSome(held(domain), object, compared),
+    operates: (domain) => isGiven('manage_domain', domain),
+    require({ right, domain, object, systemOnly }) {
+      const fromSystem = isGiven(right, domain);
+      if (fromSystem && (isGiven('manage_domain', domain) || owns(systemDomain))) return { isAdmin: true };
+      if (!fromSystem && systemOnly === true)
+        throw new ForbiddenError(`caller lacks \`${right}\` on \`${domain}\` in \`${systemDomain}\``);
+      if (owns(domain)) return { isAdmin: true };
+      if (fromSystem || isDelegate(held(domain), { right, object, compared })) return { isAdmin: false };
+      throw new ForbiddenError(`caller lacks \`${right}\` on \`${domain}:${object}\``);
+    },
+  };
+}
+
+function perDomain<Found>(find: (domain: DomainName) => Found): (domain: DomainName) => Found {
+  const known = new Map<DomainName, Found>();
+  return (domain) => {
+    const found = known.get(domain);
+    if (found !== undefined || known.has(domain)) return found as Found;
+    const made = find(domain);
+    known.set(domain, made);
+    return made;
+  };
 }
 
 /** True if the policy of `sys.auth` grants the right on `sys.auth:domain.<domain>`. */
@@ -104,37 +129,12 @@ function heldBy(
   return { domain: own, roles, fullRoles: roles.map((name) => fullRoleName(domain, name)) };
 }
 
-function isOwner({ roles }: Held): boolean {
-  return roles.some((name) => name === adminRole);
-}
-
-/**
- * Viewer for a caller, by the snapshot: the right to manage anything of an object includes the right to look at it.
- * Results for all objects of a domain are cached.
- */
-export function viewerOf(snapshot: Snapshot, caller: PrincipalName, now: number, compared?: Compared): Viewer {
-  const views = new Map<DomainName, { readonly isWhole: boolean; readonly held: Held | undefined }>();
-  const viewOf = (domain: DomainName) => {
-    const known = views.get(domain);
-    if (known !== undefined) return known;
-    const query = { caller, right: 'view_domain', domain, compared } as const;
-    const held = heldBy(snapshot, query, now);
-    const isWhole = isOperator(snapshot, query, now) || (held !== undefined && isOwner(held));
-    const view = { isWhole, held };
-    views.set(domain, view);
-    return view;
-  };
-  return {
-    seesAll: (domain) => viewOf(domain).isWhole,
-    sees: (domain, object) => {
-      const { isWhole, held } = viewOf(domain);
-      return isWhole || (held !== undefined && managesSome(held, object, compared));
-    },
-  };
+function isOwner(held: Held | undefined): boolean {
+  return held !== undefined && held.roles.some((name) => name === adminRole);
 }
 
 /** True if the caller has some right on the object, found within the cost of one decision. */
-function managesSome(held: Held, object: string, compared: Compared | undefined): boolean {
+function managesSome(held: Held | undefined, object: string, compared: Compared | undefined): boolean {
   let spent = 0;
   const count = (work: number) => {
     spent += work;
@@ -147,11 +147,11 @@ function managesSome(held: Held, object: string, compared: Compared | undefined)
  * INVARIANT: an assertion names the right. A tenant's `*` for its own resources hands out no management by accident; and it denies none
  * from those to whom another assertion gives it.
  */
-function isDelegate(held: Held, query: Pick<RightQuery, 'right' | 'object' | 'compared'>): boolean {
+function isDelegate(held: Held | undefined, query: Pick<RightQuery, 'right' | 'object' | 'compared'>): boolean {
+  // Most callers hold nothing in most domains.
+  if (held === undefined || held.roles.length === 0) return false;
   const { right, object, compared } = query;
   const { domain, roles } = held;
-  // Most callers hold nothing in most domains.
-  if (roles.length === 0) return false;
   const resource = `${domain.name}:${object}`;
   if (!isNamed(held, { right, resource, compared })) return false;
   // Any DENY wins.

@@ -4,7 +4,7 @@ import { checkAccess } from '../access/check-access.ts';
 import { isKnownIdentity } from '../access/known-identity.ts';
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
 import type { Caller } from '../instances/caller.ts';
-import { requireRight, systemDomain } from '../management/rights.ts';
+import { rightsOf, systemDomain } from '../management/rights.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { parseCertificateRequest } from '../x509/csr.ts';
 import { grantServiceNames, type ServiceGrants } from '../x509/csr-rules.ts';
@@ -71,9 +71,9 @@ function requireIssue(snapshot: Snapshot, caller: PrincipalName, principal: Prin
 
 /** Whether the caller could make himself a member of that role of `sys.auth`. */
 function mayJoin(snapshot: Snapshot, caller: PrincipalName, role: string, now: number): boolean {
-  const query = { caller, right: 'manage_members', domain: systemDomain, object: `role.${role}` } as const;
+  const query = { right: 'manage_members', domain: systemDomain, object: `role.${role}` } as const;
   try {
-    return requireRight(snapshot, query, now).isAdmin;
+    return rightsOf(snapshot, caller, now).require(query).isAdmin;
   } catch (error) {
     if (error instanceof ForbiddenError) return false;
     throw error;

@@ -1,7 +1,7 @@
 import { parseDomainName, parsePolicyName, parsePrincipalName } from '@signet/policy-engine/names';
 import { maxWork } from '@signet/policy-engine/policy';
 import { ForbiddenError } from '@signet/server/errors';
-import { isOperator, mayOperateSome, type Right, requireRight, viewerOf } from '@signet/server/management/rights';
+import { isOperator, mayOperateSome, type Right, rightsOf } from '@signet/server/management/rights';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import test from 'ava';
 import { type DomainSketch, domainContent, snapshotOf, stored } from '#support/domains';
@@ -33,9 +33,9 @@ function world({ rules = [], system = [], domain = {} }: Ask) {
 /** `admin`, `delegate`, or why it is refused. */
 function outcome(ask: Ask): string {
   const { caller = joe, right = 'manage_members', object = 'role.reader', systemOnly } = ask;
-  const query = { caller: parsePrincipalName(caller), right, domain: media, object };
+  const query = { right, domain: media, object, ...(systemOnly !== undefined && { systemOnly }) };
   try {
-    const { isAdmin } = requireRight(world(ask), { ...query, ...(systemOnly !== undefined && { systemOnly }) }, 1);
+    const { isAdmin } = rightsOf(world(ask), parsePrincipalName(caller), 1).require(query);
     return isAdmin ? 'admin' : 'delegate';
   } catch (error) {
     if (error instanceof ForbiddenError) return error.message;
@@ -99,7 +99,7 @@ test('rules that take more work to compare than one decision may give nothing', 
 });
 
 const sees = (ask: Ask, object = 'role.reader') =>
-  viewerOf(world(ask), parsePrincipalName(ask.caller ?? joe), 1).sees(media, object);
+  rightsOf(world(ask), parsePrincipalName(ask.caller ?? joe), 1).sees(media, object);
 
 test('who may manage anything of an object may look at it, and nobody else', (t) => {
   t.true(sees({ caller: boss }));
@@ -117,7 +117,7 @@ test('who may manage anything of an object may look at it, and nobody else', (t)
 });
 
 test('only who sees the whole domain sees all of it', (t) => {
-  const all = (ask: Ask) => viewerOf(world(ask), parsePrincipalName(ask.caller ?? joe), 1);
+  const all = (ask: Ask) => rightsOf(world(ask), parsePrincipalName(ask.caller ?? joe), 1);
   t.true(all({ caller: boss }).seesAll(media));
   const delegate = all({ rules: ['allow view_domain * keepers'] });
   t.deepEqual([delegate.seesAll(media), delegate.sees(media, 'role.reader')], [false, true]);
@@ -142,7 +142,7 @@ test('the rules of a domain are read once, however many of its objects somebody 
   const domains = new Map(snapshot.domains).set(media, { ...domain, policies });
   const counted = { ...snapshot, domains, domain: (name: typeof media) => domains.get(name) };
   for (let round = 0; round < 3; round += 1) {
-    const viewer = viewerOf(counted, parsePrincipalName(joe), 1);
+    const viewer = rightsOf(counted, parsePrincipalName(joe), 1);
     for (let index = 0; index < 10; index += 1) t.false(viewer.sees(media, `role.r${index}`));
   }
   t.is(reads, 1);
@@ -155,7 +155,7 @@ test('whether somebody may look at an object costs little more than one decision
     const compared = (work: number) => {
       cost += work;
     };
-    viewerOf(world({ rules }), parsePrincipalName(joe), 1, compared).sees(media, 'role.reader');
+    rightsOf(world({ rules }), parsePrincipalName(joe), 1, compared).sees(media, 'role.reader');
     return cost;
   };
   const [little, much] = [costOf(['allow manage_members role.other keepers']), costOf(costly)];
@@ -207,7 +207,7 @@ test('a rule of a version that is not active, or with conditions, gives no right
       deleted: [],
       signingKeys: [],
     });
-    return viewerOf(snapshot, parsePrincipalName(joe), 1).sees(media, 'role.reader');
+    return rightsOf(snapshot, parsePrincipalName(joe), 1).sees(media, 'role.reader');
   };
   const all = { ...policy, assertions: [bare] };
   t.true(isGiven({ ...policy, assertions: [named] }));

@@ -1,6 +1,6 @@
 import { costs } from '../../budgets/costs.ts';
 import type { Viewer } from '../../impact/fold.ts';
-import { viewerOf } from '../../management/rights.ts';
+import { rightsOf } from '../../management/rights.ts';
 import type { AuditRecord } from '../../model/records.ts';
 import { comparedFor } from '../compared-for.ts';
 import { type RouteContext, requireIdentity } from '../context.ts';
@@ -16,7 +16,7 @@ export function viewerFor(
   { snapshot, clock }: Pick<ManagementRouteDeps, 'snapshot' | 'clock'>,
   ctx: RouteContext,
 ): Viewer {
-  const { seesAll, sees } = viewerOf(snapshot(), requireIdentity(ctx).name, clock.now(), comparedFor(ctx));
+  const { seesAll, sees } = rightsOf(snapshot(), requireIdentity(ctx).name, clock.now(), comparedFor(ctx));
   return {
     seesAll,
     sees: (domain, object) => {

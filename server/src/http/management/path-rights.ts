@@ -1,7 +1,7 @@
 import { parseGroupName, parsePolicyName, parseRoleName, parseServiceName } from '@signet/policy-engine/names';
 import { ForbiddenError } from '../../errors.ts';
 import type { ManagementDeps } from '../../management/change-domain.ts';
-import { isOperator, mayOperateSome, type Right, requireRight, systemDomain } from '../../management/rights.ts';
+import { isOperator, mayOperateSome, type Right, rightsOf, systemDomain } from '../../management/rights.ts';
 import { comparedFor } from '../compared-for.ts';
 import { type Middleware, type RouteContext, requireIdentity } from '../context.ts';
 import { viewerFor } from './looked-at.ts';
@@ -61,8 +61,8 @@ function requirePathRight({ snapshot, clock }: Deps, ctx: RouteContext, wanted: 
   const [current, now, compared] = [snapshot(), clock.now(), comparedFor(ctx)];
   if (wanted.kind === 'manage') {
     const { right, systemOnly = false } = wanted;
-    const query = { caller, right, domain: domainOf(ctx), object: wanted.object(ctx), systemOnly, compared };
-    requireRight(current, query, now);
+    const query = { right, domain: domainOf(ctx), object: wanted.object(ctx), systemOnly };
+    rightsOf(current, caller, now, compared).require(query);
   } else if (wanted.kind === 'view') {
     const [domain, object] = [domainOf(ctx), wanted.object(ctx)];
     if (viewerFor({ snapshot: () => current, clock }, ctx).sees(domain, object)) return;
