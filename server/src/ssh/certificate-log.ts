@@ -4,12 +4,12 @@ import type { PathElement, PrincipalName } from '@signet/policy-engine/names';
 import type { CertificateRow, RecordingConditions } from '../model/certificate-store.ts';
 import type { SshCertificateKind } from './ssh-profile.ts';
 
-/** What is recorded of an SSH certificate, from before it exists. Times in seconds since the epoch. */
+/** Record of an SSH certificate, from before it exists. Times in seconds since the epoch. */
 export interface SshCertificateRecord {
   readonly kind: SshCertificateKind;
   readonly serial: bigint;
   readonly keyId: string;
-  /** Whose it is: the only one beside an operator who may revoke it. */
+  /** Owner: the only principal beside an operator who may revoke it. */
   readonly owner: PrincipalName;
   /** For a host that is an instance. */
   readonly provider: PrincipalName | undefined;

@@ -18,10 +18,10 @@ import { formatSshPublicKey } from './ssh-public-key.ts';
 
 export interface IssueSshDeps extends DecideAgainDeps {
   readonly clock: Clock;
-  /** Those that are configured; a request for the other kind is answered with `NotFoundError`. */
+  /** Configured authorities; a request for the other kind is answered with `NotFoundError`. */
   readonly authorities: { readonly host?: SshAuthority | undefined; readonly user?: SshAuthority | undefined };
   readonly rules: SshRules;
-  /** Whose policy grants logins that name no domain. */
+  /** Domain whose policy grants logins that name no domain. */
   readonly loginDomain: DomainName;
   readonly log: CertificateLog;
   readonly randomBytes: (length: number) => Buffer;
@@ -33,24 +33,24 @@ export interface AskingCertificate extends AskersCertificate {
   readonly notAfter: number;
 }
 
-/** Somebody who asks for a login. */
+/** User who requests a login. */
 interface SshUser {
   readonly principal: PrincipalName;
   readonly asking: AskingCertificate;
-  /** Told what decisions cost, in units of `maxWork` of the engine. */
+  /** Called with the cost of decisions, in units of `maxWork` of the engine. */
   readonly compared?: ((work: number) => void) | undefined;
 }
 
 /** A host that asks for its certificate: the identity it has shown and the names that were found to be its own. */
 export interface SshHost {
   readonly service: PrincipalName;
-  /** Of an instance: whoever vouched for it, and its id. */
+  /** Provider of an instance, and its id. */
   readonly provider?: PrincipalName | undefined;
   readonly instanceId?: PathElement | undefined;
   readonly asking: AskingCertificate;
   /** The names of this host as a snapshot of the store says it; throws when it may have no certificate. */
   readonly namesAt: (snapshot: Snapshot) => readonly string[];
-  /** What else must hold when the certificate is recorded. */
+  /** Conditions that must still hold when the certificate is recorded. */
   readonly stillAllowed?: (() => Promise<unknown>) | undefined;
   /** A life in seconds that the certificate must not exceed. */
   readonly maxSeconds?: number | undefined;

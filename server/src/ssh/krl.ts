@@ -1,7 +1,7 @@
 import type { SshPublicKey } from './ssh-public-key.ts';
 import { writePacked, writeString, writeUint8, writeUint32, writeUint64 } from './wire.ts';
 
-/** What is revoked of one authority's certificates. */
+/** Revocations of one authority's certificates. */
 export interface RevokedBy {
   readonly authority: SshPublicKey;
   /** Never 0: such a certificate has no number. */

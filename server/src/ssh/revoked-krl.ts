@@ -11,7 +11,7 @@ interface RevokedKrlDeps {
   readonly authorities: readonly SshAuthority[];
   readonly clock: Clock;
   readonly pace?: Pace | undefined;
-  /** What this process knows: after changes were lost that may be more than the store does. */
+  /** Revocations that this process knows: after a loss of changes that may be more than the store does. */
   readonly live?: KrlRevocations | undefined;
 }
 
@@ -19,7 +19,7 @@ export type KrlRevocations = Pick<LiveRevocations, 'ofIssuer' | 'sequence' | 're
 
 interface MadeKrl {
   readonly krl: Buffer;
-  /** What it was made of. */
+  /** State that it was made from. */
   readonly state: string;
   /** Seconds since the epoch: between these two it holds what a list that is made then would. */
   readonly madeAt: number;
@@ -69,7 +69,7 @@ async function currentKrl(deps: RevokedKrlDeps, known: MadeKrl | undefined): Pro
   return { krl, state, madeAt: now, until };
 }
 
-/** So many numbers take about a millisecond. */
+/** Numbers per slice, which take about a millisecond. */
 const numbersAtOnce = 5000;
 
 /** Each serial number once; requests go on being answered in between. */

@@ -16,7 +16,7 @@ export interface SshCertRequest {
   /** Never empty. */
   readonly principals: readonly string[];
   readonly publicKey: SshPublicKey;
-  /** Who asks, as the request says it; compared with who is known to ask. */
+  /** Requestor as the request states it; compared with the authenticated caller. */
   readonly requestor: PrincipalName;
   /** For a host: whose it is, as the request says it; compared as well. */
   readonly service?: PrincipalName;

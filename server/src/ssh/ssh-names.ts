@@ -15,7 +15,7 @@ export interface SshLogin {
   /** The principal of the certificate. */
   readonly principal: string;
   readonly domain: DomainName;
-  /** What the caller must hold `ssh_login` on. */
+  /** Resource on which the caller must hold `ssh_login`. */
   readonly resource: string;
 }
 

@@ -11,7 +11,7 @@ export const sshExtensions = [
 ] as const;
 type SshExtension = (typeof sshExtensions)[number];
 
-/** What the operator decides about SSH certificates. Callers have no say in any of it. */
+/** Operator's rules for SSH certificates. Callers have no influence on them. */
 export interface SshRules {
   /** Life of a host certificate in seconds. */
   readonly hostExpirySeconds: number;
@@ -26,12 +26,12 @@ export interface SshRules {
 
 export type SshCertificateKind = 'user' | 'host';
 
-/** Everything about an SSH certificate that policy decides. The key that it certifies and the authority come beside it. */
+/** Policy-determined content of an SSH certificate. The key that it certifies and the authority come beside it. */
 export interface SshProfile {
   readonly kind: SshCertificateKind;
   /** 64 bits, never 0: zero means "not numbered" and cannot be revoked. */
   readonly serial: bigint;
-  /** Who it was made for; sshd writes it to its log, and a KRL can revoke by it. */
+  /** Key id: the holder's name; sshd writes it to its log, and a KRL can revoke by it. */
   readonly keyId: string;
   /** INVARIANT: never empty, since a certificate without principals is valid for every login and every host. */
   readonly principals: readonly [string, ...string[]];
@@ -44,7 +44,7 @@ export interface SshProfile {
   readonly extensions: readonly SshExtension[];
 }
 
-/** How far a certificate's life begins before it is issued, for clocks that are behind. */
+/** Lead of a certificate's start over its issue, for clocks that are behind. */
 const sshBackdateSeconds = 300;
 
 /** No certificate lives longer, whatever is configured. */
@@ -66,7 +66,7 @@ export function hostKeyId(service: PrincipalName, instanceId: PathElement | unde
 
 export interface SshSubject {
   readonly keyId: string;
-  /** Those that the caller was found to hold. */
+  /** Principals that the caller was found to hold. */
   readonly principals: readonly string[];
   readonly serial: bigint;
   /** A life in seconds that this certificate must not exceed, e.g. what the provider of an instance said. */

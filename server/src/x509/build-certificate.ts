@@ -7,7 +7,7 @@ import { type Oid, oids } from './oids.ts';
 import { writeAltNames } from './subject-alt-names.ts';
 import type { KeyKind, SubjectKey } from './subject-key.ts';
 
-/** One Extension (RFC 5280 §4.1): the critical flag is written only when it is set, as DER wants it. */
+/** Extension (RFC 5280 §4.1): the critical flag is written only when it is set, as DER requires. */
 export function extension(type: Oid, critical: boolean, value: Uint8Array): Buffer {
   return critical ? sequence(type.der, derTrue, octetString(value)) : sequence(type.der, octetString(value));
 }
@@ -91,7 +91,7 @@ export function signCertificate(tbs: Buffer, issuer: Pick<Issuer, 'kind' | 'priv
   return sequence(tbs, signatureOf[issuer.kind].algorithm, bitString(signAs(issuer, tbs)));
 }
 
-/** What `serialFrom` needs of random octets. */
+/** Number of random octets that `serialFrom` needs. */
 export const serialRandomOctets = 10;
 
 /**

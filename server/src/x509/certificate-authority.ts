@@ -30,7 +30,7 @@ const backdateMs = 3600 * secondMs;
 /** RFC 5280, ub-common-name. */
 const maxCommonName = 64;
 
-/** What the certificate of the intermediate authority says beside its use. */
+/** Options of the intermediate authority's certificate. */
 interface IntermediateOptions {
   /** It carries the SPIFFE id of this trust domain, as an authority that signs X509-SVIDs (SPIFFE X509-SVID §3.1). */
   readonly trustDomain?: string | undefined;
@@ -60,7 +60,7 @@ function extensionsOf(root: Authority, { trustDomain, names, distributionPoints 
   return extensions;
 }
 
-/* As text, which the library wants. */
+/* Text form, for the library. */
 const nameConstraintsOid = '2.5.29.30';
 const distributionPointsOid = '2.5.29.31';
 
@@ -74,7 +74,7 @@ function pointsExtension(issuer: Authority, addresses: readonly string[] = []): 
 interface NewAuthority {
   readonly name: string;
   readonly days: number;
-  /** Absent for a root. */
+  /** Issuing authority; absent for a root. */
   readonly issuer?: Authority;
   readonly extensions?: readonly x509.Extension[];
 }
@@ -101,7 +101,7 @@ export async function firstRevocationList({ certificate, key }: CertificateAndKe
   return crlToPem(await buildCrl(issuer, { revoked: [], number: nextCrlNumber(0n, now), ...times }));
 }
 
-/** Who a service certificate is for. */
+/** Service that a certificate is for. */
 interface ServiceIdentity {
   readonly domain: DomainName;
   readonly service: ServiceName;
@@ -111,7 +111,7 @@ interface ServiceIdentity {
   readonly distributionPoints?: readonly string[] | undefined;
 }
 
-/** Who the certificate of a server is for. */
+/** Server that a certificate is for. */
 interface ServerIdentity extends ServiceIdentity {
   /** The names and addresses that it is reached by. */
   readonly hosts: readonly string[];
@@ -133,7 +133,7 @@ export function issueIdentity(
   return issueServerCertificate(authority, { ...identity, hosts }, days, clock);
 }
 
-/** As `issueIdentity`, with the names and addresses that a server is reached by. */
+/** Issues like `issueIdentity`, with the names and addresses that a server is reached by. */
 export async function issueServerCertificate(
   authority: Authority,
   { domain, service, trustDomain, hosts, distributionPoints }: ServerIdentity,
@@ -158,7 +158,7 @@ export async function issueServerCertificate(
   return { certificate: `${certificate}${authority.certificate}`, key };
 }
 
-/** Whose certificate is signed, and for how long. */
+/** Subject and validity period of a certificate. */
 interface CertificateHolder {
   readonly subject: string;
   readonly days: number;

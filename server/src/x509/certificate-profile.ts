@@ -6,7 +6,7 @@ export type CertificateUsage = 'client' | 'server' | 'both';
 
 export type IssuedAltName = Exclude<AltName, { kind: 'other' }>;
 
-/** Everything about a certificate that policy decides. The key, the issuer and the serial number come beside it. */
+/** Policy-determined content of a certificate. The key, the issuer and the serial number come beside it. */
 export interface CertificateProfile {
   readonly kind: CertificateKind;
   readonly commonName: string;
@@ -22,14 +22,14 @@ export interface CertificateProfile {
 /** RFC 5280 appendix A, ub-common-name: longer common names are refused by much of the software that reads them. */
 export const maxCommonNameLength = 64;
 
-/** How far a certificate's life begins before it is issued, for clocks that are behind. */
+/** Lead of a certificate's start over its issue, for clocks that are behind. */
 export const backdateSeconds = 3600;
 
-/** A life shorter than this helps nobody: the issuer is at its end. */
+/** Minimum life of a certificate: shorter ones are useless, as their issuer is about to expire. */
 export const minLifetimeSeconds = 60;
 
 export interface LifetimeLimits {
-  /** What the request asks for; absent or 0: the default. */
+  /** Requested life; absent or 0: the default. */
   readonly requestedSeconds?: number | undefined;
   readonly defaultSeconds: number;
   /** Upper bounds of the server, the domain, the roles and the provider; those absent do not count. */

@@ -3,7 +3,10 @@ import { DerReader, tags } from '@signet/policy-engine/internal/der';
 import { readCertificate } from './certificate-reader.ts';
 import { oids } from './oids.ts';
 
-/* Whether an authority that was made elsewhere can issue what a server issues (RFC 5280 §6.1.4). Its key and the order of its chain are `issuerFromPem`'s. */
+/*
+ * Checks that a foreign authority can issue the certificates of a server (RFC 5280 §6.1.4). Its key and the order of
+ * its chain are checked by `issuerFromPem`.
+ */
 
 const keyUsageBits = { keyCertSign: 0x04, cRLSign: 0x02 } as const;
 const leafUsages = ['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2'];
@@ -44,7 +47,7 @@ function certificateFault(der: Buffer, { below, isIssuer, isRoot }: Place, now: 
   const needed = isIssuer ? (['keyCertSign', 'cRLSign'] as const) : (['keyCertSign'] as const);
   const missing = usage && needed.find((name) => (usageOctet(usage) & keyUsageBits[name]) === 0);
   if (missing !== undefined) return `lacks the key usage ${missing}`;
-  // Of a root it says nothing to most verifiers; of the others it bounds what is below.
+  // In a root most verifiers ignore it; in the others it restricts the certificates below.
   if (isRoot || keyUsage === undefined || keyUsage.includes(anyUsage)) return undefined;
   const isBounded = leafUsages.some((each) => !keyUsage.includes(each));
   return isBounded ? 'has an extended key usage without serverAuth or clientAuth' : undefined;

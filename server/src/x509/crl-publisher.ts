@@ -12,7 +12,7 @@ import type { RootList } from './root-lists.ts';
 
 /** A revocation list as it is given out. Times in seconds since the epoch. */
 export interface GivenCrl {
-  /** That of a foreign root may be rounded. */
+  /** Number of the list; that of a foreign root may be rounded. */
   readonly number: number;
   readonly thisUpdate: number;
   readonly nextUpdate: number;
@@ -28,7 +28,7 @@ interface CrlPublisherDeps {
   readonly revocations: Pick<LiveRevocations, 'ofIssuer' | 'sequence' | 'rereadAt'>;
   readonly certificates: Pick<CertificateStore, 'endedRevocations' | 'lastCrl' | 'publishCrl'>;
   readonly clock: Clock;
-  /** How long a list is good for. It is reissued after half of that, or when something was revoked. */
+  /** Life of a list. It is reissued after half of that, or after a revocation. */
   readonly lifetimeSeconds: number;
   readonly pace?: Pace | undefined;
 }
@@ -44,7 +44,7 @@ export interface CrlPublisher {
   all(): Promise<readonly GivenCrl[]>;
   /** Reissues the lists of all issuers where that is due. Throws `StoreUnavailableError`. */
   renew(): Promise<void>;
-  /** How much of its life the oldest list in use has left, between 0 and 1: an alarm belongs at one half. */
+  /** Remaining share of the oldest list's life, between 0 and 1: an alarm belongs at one half. */
   freshness(): number;
   /** When the first of the lists in use expires, in seconds since the epoch; undefined before there is one. */
   expiry(): number | undefined;
@@ -142,7 +142,7 @@ export function createCrlPublisher(deps: CrlPublisherDeps): CrlPublisher {
     const { entry } = await look(issuer);
     if (isFresh(entry)) return entry;
     const begun = making.get(issuer.id);
-    // One that was begun before the caller's revocation does not hold it.
+    // A list begun before the caller's revocation does not contain it.
     if (begun !== undefined) return (await begun).sequence >= sequence ? begun : current(issuer);
     return takeTurn(issuer.id, 'list', () => make(issuer));
   };

@@ -58,7 +58,7 @@ function numberIn(extensions: DerReader): bigint {
   return number;
 }
 
-/** Whether a list is one of this authority: by its name, and signed with its key. */
+/** True if a list is one of this authority: by its name, and signed with its key. */
 export function isCrlOf(
   crl: ReadCrl,
   { name, publicKey: key }: { readonly name: Buffer; readonly publicKey: KeyObject },

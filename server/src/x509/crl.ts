@@ -54,7 +54,7 @@ interface CrlInput {
   readonly nextUpdate: number;
 }
 
-/** So many entries take about a millisecond. */
+/** Entries per slice, which take about a millisecond. */
 const entriesAtOnce = 500;
 
 /** The entries in pieces; requests go on being answered in between. */
@@ -81,12 +81,15 @@ export async function buildCrl(issuer: Issuer, input: CrlInput): Promise<Buffer>
   return sequence(tbs, algorithm, bitString(signAs(issuer, tbs)));
 }
 
-/** The number of the list after the one with the number `last`: the time, so that it also grows when nobody knows any more what was published. */
+/**
+ * Number of the list after the one with the number `last`: the time, so that it also grows when the last published one
+ * is unknown.
+ */
 export function nextCrlNumber(last: bigint, now: number): bigint {
   return last < BigInt(now) ? BigInt(now) : last + 1n;
 }
 
-/** How far a list's life begins before it is made, for clocks of readers that are behind. */
+/** Lead of a list's start over its issue, for readers' clocks that are behind. */
 export const crlBackdateSeconds = 300;
 
 /** A DER revocation list in PEM form. */

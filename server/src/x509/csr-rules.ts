@@ -26,9 +26,9 @@ import { oids } from './oids.ts';
 import { type AltName, addressText } from './subject-alt-names.ts';
 
 /*
- * Which names a request may ask for, in one place (docs/reference/certificates.md#certificate-requests). A name that the caller may not
- * hold is refused with the rule that forbids it; the names that every certificate of a kind has (its SPIFFE id, an instance's id) may be
- * left out of the request.
+ * Names that a request may ask for, in one place (docs/reference/certificates.md#certificate-requests). A name that the
+ * caller may not hold is refused with the rule that forbids it; the names that every certificate of a kind has (its
+ * SPIFFE id, an instance's id) may be left out of the request.
  */
 
 /** The names that go into a certificate. */
@@ -59,7 +59,7 @@ function refuseDuplicates(names: readonly AltName[]): void {
   if (twice !== undefined) refuse(`asks for the ${twice.kind} name \`${twice.value}\` twice`);
 }
 
-/** What the caller may hold beside the names that follow from who it is. */
+/** Grants to the caller beside its own names. */
 export interface ServiceGrants extends FormGrants {
   /** The caller's address, four or sixteen octets in hexadecimal. */
   readonly address?: string | undefined;
@@ -67,7 +67,7 @@ export interface ServiceGrants extends FormGrants {
   addressFault(address: string): string | undefined;
   /** The domain as one DNS label; undefined where another domain has it, and then no service of this one has a DNS name. */
   readonly dnsForm: string | undefined;
-  /** Whether the names of a service below the suffixes of the profile need no right. */
+  /** True if the names of a service below the suffixes of the profile need no right. */
   readonly mayUseOwnSuffixes?: boolean | undefined;
   /** DNS names that the presented certificate holds. */
   readonly heldDnsNames?: ReadonlySet<string> | undefined;
@@ -127,7 +127,7 @@ function mayHoldOwnName(before: string, subject: ServiceSubject, rules: NamingRu
 }
 
 function mayHoldDns(asked: string, subject: ServiceSubject, rules: NamingRules, grants: ServiceGrants): boolean {
-  // INVARIANT: DNS knows no case: in capitals it is the same name, and one of somebody else as well.
+  // INVARIANT: DNS is case-insensitive: in capitals it is the same name, and may be another principal's as well.
   const name = asked.toLowerCase();
   if (isInstanceArea(name, rules) || rules.forms.isOfInstances(name)) return false;
   if (grants.heldDnsNames?.has(asked) === true || name === grants.hostname) return true;
@@ -215,7 +215,7 @@ export function grantServiceNames(
 
 interface InstanceNames {
   readonly ids: readonly string[];
-  /** What goes into the certificate of that which was asked for: without the names that its own one stands for. */
+  /** Requested names that go into the certificate: without those that its own one stands for. */
   readonly kept: readonly AltName[];
   readonly others: readonly AltName[];
 }

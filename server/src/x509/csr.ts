@@ -6,7 +6,7 @@ import { isSignedBy, readSignatureAlgorithm, type SignatureAlgorithm } from './s
 import { type AltName, readAltNames } from './subject-alt-names.ts';
 import { type KeyKind, loadSubjectKey, parseSubjectKey, type SubjectKey, subjectKeyPem } from './subject-key.ts';
 
-/** What a certificate request asks for. Its signature was verified: the sender holds the private key. */
+/** Certificate request. Its signature was verified: the sender holds the private key. */
 export interface CertificateRequest {
   readonly subject: readonly RelativeName[];
   /** The single common name; a request without one, or with two, is refused. */

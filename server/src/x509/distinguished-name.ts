@@ -3,7 +3,7 @@ import { type Oid, oids } from './oids.ts';
 
 type NameAttribute = 'commonName' | 'country' | 'locality' | 'stateOrProvince' | 'organization' | 'organizationalUnit';
 
-/** One attribute of a subject. `value` is the text; `element` the whole relative name as it stands in the message. */
+/** Attribute of a subject. `value` is the text; `element` the whole relative name as encoded in the message. */
 export interface RelativeName {
   readonly attribute: NameAttribute | 'other';
   readonly value: string;

@@ -4,7 +4,7 @@ import { toPem } from './pem.ts';
 
 /* A private key under a passphrase: PKCS#8 (RFC 5958) with PBES2 (RFC 8018), as OpenSSL and everybody else reads it. */
 
-/** What OpenSSL and Node write by themselves, 2048 rounds, is tried in no time; this many are what OWASP advises for HMAC-SHA-256. */
+/** Iterations that OWASP advises for HMAC-SHA-256; the default of OpenSSL and Node, 2048, is quickly tried. */
 const rounds = 600_000;
 const keyBytes = 32;
 
@@ -25,7 +25,7 @@ export function encryptPrivateKey(key: KeyObject, passphrase: string): string {
   return toPem('ENCRYPTED PRIVATE KEY', der);
 }
 
-/** Whether a PEM file of a private key asks for a passphrase, in the form of PKCS#8 or in that of before. */
+/** True if a PEM file of a private key requires a passphrase, in PKCS#8 or the older form. */
 export function isEncryptedKey(pem: string): boolean {
   return /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(pem);
 }

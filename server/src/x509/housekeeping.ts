@@ -7,7 +7,7 @@ import { watchSteadiness } from './steadiness.ts';
 interface HousekeepingDeps {
   readonly certificates: Pick<CertificateStore, 'prune'>;
   readonly instances: Pick<InstanceStore, 'pruneJoinTokens' | 'pruneAttestationTokens'>;
-  /** Absent when nothing is issued. */
+  /** Publisher of revocation lists; absent when nothing is issued. */
   readonly crls?: Pick<CrlPublisher, 'renew'> | undefined;
   readonly clock: Clock;
 }
@@ -15,10 +15,13 @@ interface HousekeepingDeps {
 /** Rows that ended are kept this long, for those who look into what happened. */
 export const keptSeconds = 30 * 86_400;
 
-/** What is refused for its own end anyhow: kept for a day more, for clocks that are set back. */
+/** Retention of spent attestation tokens after their expiry, for clocks that are set back. */
 const attestationTokensKeptSeconds = 86_400;
 
-/** One write holds others up for a few milliseconds, also in a store of millions; a run ends, whatever has piled up. */
+/**
+ * Batch size: one write delays others for a few milliseconds, also in a store of millions; a run is bounded, whatever
+ * has piled up.
+ */
 const batchRows = 100;
 const batchesARun = 100;
 
@@ -37,7 +40,10 @@ export async function forgetEnded({ certificates, instances, clock }: Housekeepi
   }
 }
 
-/** One run: reissues revocation lists in time and, by a clock that can be believed, forgets what ended. A failure is said. */
+/**
+ * Creates the housekeeping run: it reissues revocation lists in time and, by a clock that is trusted, removes expired
+ * records. A failure is logged.
+ */
 export function createHousekeeping(
   deps: HousekeepingDeps,
   onError: (error: unknown) => void,

@@ -1,8 +1,8 @@
 import { altNamesOf, type ReadCertificate } from './certificate-reader.ts';
 
 /**
- * Whether a certificate carries the id of an instance in its names. Every instance's certificate does; for one whose row the store does not
- * have (a store that was restored), it is all that is known.
+ * True if a certificate carries the id of an instance in its names. Every instance's certificate does; for one whose
+ * row is missing in the store (after a restore), nothing else is known.
  */
 export function carriesInstanceId(certificate: ReadCertificate): boolean {
   return altNamesOf(certificate).some(({ kind, value }) =>

@@ -19,7 +19,7 @@ export interface IssueDeps {
   readonly randomBytes: (size: number) => Buffer;
 }
 
-/** What policy decided about a certificate before an issuer is chosen. */
+/** Policy's result about a certificate before an issuer is chosen. */
 export interface CertificateOrder {
   readonly kind: CertificateKind;
   readonly names: GrantedNames;
@@ -28,12 +28,12 @@ export interface CertificateOrder {
   readonly requestedSeconds?: number | undefined;
   readonly defaultSeconds: number;
   readonly maxSeconds: readonly (number | undefined)[];
-  /** Whose it is. */
+  /** Holder of the certificate. */
   readonly holder: PrincipalName;
   readonly provider?: PrincipalName | undefined;
   readonly instanceId?: PathElement | undefined;
   readonly vouchedKey?: KeyId | undefined;
-  /** Of the certificate with which it is revoked. */
+  /** Serial number of the certificate with which it is revoked. */
   readonly askingSerial?: string | undefined;
 }
 

@@ -23,7 +23,7 @@ import type { NamingRules } from './naming.ts';
 export interface RoleCertificateDeps extends IssueDeps, DecideAgainDeps {
   readonly rules: NamingRules;
   readonly certificates: CertificateStore;
-  /** Whether many clients come from an address: balancers and proxies. */
+  /** Predicate: many clients come from an address: balancers and proxies. */
   readonly isSharedAddress: (address: string) => boolean;
   readonly limits: { readonly roleDefaultSeconds: number; readonly roleMaxSeconds: number };
 }
@@ -39,7 +39,7 @@ export interface RoleCertificateInput {
   readonly heldDnsNames: ReadonlySet<string>;
   /** Where the caller is, as text. */
   readonly address: string;
-  /** Told what it costs to find whether the role is held, which is asked twice. */
+  /** Called with the cost of finding that the role is held, which is checked twice. */
   readonly compared?: Compared | undefined;
 }
 

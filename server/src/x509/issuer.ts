@@ -18,7 +18,7 @@ export interface Issuer {
   readonly notAfter: number;
   /** Where its revocation list is, as its certificates say. */
   readonly distributionPoints: readonly string[];
-  /** Of its own certificate and of those above it. */
+  /** Constraints of its own certificate and of those above it. */
   readonly nameConstraints: readonly NameConstraints[];
   /** Its own certificate, and those up to the root without it, as they follow a leaf. PEM. */
   readonly chainPem: string;

@@ -18,7 +18,7 @@ interface IssuerSource extends IssuerFiles {
 export interface IssuerSet {
   readonly active: readonly Issuer[];
   readonly draining: readonly Issuer[];
-  /** The roots that certificates of ours chain to, PEM. */
+  /** Roots of the server's issued certificates, PEM. */
   readonly rootsPem: string;
   /** The revocation lists of those roots that have one here. */
   readonly rootLists: readonly RootList[];
@@ -110,7 +110,7 @@ export async function openIssuers(deps: IssuersDeps): Promise<Issuers> {
   let { set } = loaded;
   const reload = async (): Promise<boolean> => {
     const next = await load(deps, loaded?.digest).catch(async (error: unknown) => {
-      // What a root has revoked does not wait until the files of an issuer are in order.
+      // Revocations by a root take effect even if the files of an issuer are in error.
       const rootLists = readRootLists(await readLists(deps), set.rootsPem);
       if (!isDeepStrictEqual(rootLists, set.rootLists)) set = { ...set, rootLists };
       throw error;

@@ -2,12 +2,12 @@ import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type { CertificateStore, RevocationRow } from '../model/certificate-store.ts';
 import { isSameState, type StoreState } from '../model/snapshot-source.ts';
 
-/** Which certificates were revoked, in memory: asked on every request, brought up to date in the background. */
+/** Revoked certificates, in memory: checked on every request, refreshed in the background. */
 export interface LiveRevocations {
   has(serial: string): boolean;
   /** The same, by the SHA-256 of the certificate in DER, base64url. */
   hasThumbprint(thumbprint: string): boolean;
-  /** Those of one issuer that have not expired, in the order in which they were revoked. */
+  /** Revocations of one issuer that have not expired, in order of revocation. */
   ofIssuer(issuer: string): readonly RevocationRow[];
   /** Grows with every revocation that is noticed; another history of the store has other numbers. */
   readonly sequence: number;
@@ -31,11 +31,11 @@ interface LiveRevocationsDeps {
   readonly clock: Clock;
   readonly refreshIntervalMs: number;
   readonly onError: (error: unknown) => void;
-  /** Told of each read that succeeds. */
+  /** Called for each read that succeeds. */
   readonly onRead?: () => void;
-  /** Told of the certificates that are revoked here, and not in another history of the store. */
+  /** Called with the certificates that are revoked here, and not in another history of the store. */
   readonly onMissing?: (serials: readonly string[]) => void;
-  /** Has the listener told of what each look at the store finds, before anything is read for it; absent: nobody looks. */
+  /** Subscribes to the result of each poll of the store, before anything is read for it; absent: no polling. */
   readonly onLook?: (listener: (state: StoreState) => void) => void;
 }
 
@@ -99,7 +99,7 @@ class RevocationReader {
     return this.refresh();
   }
 
-  /** Of a read that fails the state is not noted: the next look leads to another one. */
+  /** Reads after a poll. A failed read does not update the state: the next poll repeats it. */
   async look(state: StoreState): Promise<void> {
     await this.#reading?.catch(() => undefined);
     const now = epochSeconds(this.#deps.clock);

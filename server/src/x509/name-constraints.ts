@@ -3,7 +3,10 @@ import { type ReadCertificate, readCertificate } from './certificate-reader.ts';
 import { oids } from './oids.ts';
 import { type AltName, addressText } from './subject-alt-names.ts';
 
-/* Which names an authority may certify (RFC 5280 §4.2.1.10). Of constraints on directory names and of kinds that no certificate of ours has nothing is read. */
+/*
+ * Names that an authority may certify (RFC 5280 §4.2.1.10). Constraints on directory names and on kinds that no
+ * certificate of the server has are not read.
+ */
 
 /** DNS names, hosts of URIs and of mail addresses; networks as address and mask in hexadecimal. */
 export interface ConstrainedNames {

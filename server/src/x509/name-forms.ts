@@ -4,45 +4,45 @@ import type { AltName } from './subject-alt-names.ts';
 /** The id of an instance as a name of a request states it. */
 export interface StatedId {
   readonly id: string;
-  /** Whether the name is one of this server's own, in whose place the certificate gets the instance's. */
+  /** True if the name is one of this server's own, in whose place the certificate gets the instance's. */
   readonly isOwn: boolean;
 }
 
-/** What a caller may hold beside the names that follow from who it is, as far as forms of names ask for it. */
+/** Grants to a caller beside its own names, as far as forms of names depend on them. */
 export interface FormGrants {
-  /** Whether the provider of the instance may give DNS names below this suffix (no leading dot). */
+  /** True if the provider of the instance may give DNS names below this suffix (no leading dot). */
   mayUseSuffix(suffix: string): boolean;
   /** The host name that the request states, when its provider may vouch for it. */
   readonly hostname?: string | undefined;
-  /** Whether a name, in lower case, is one by which clients know the token server. */
+  /** Predicate: a name, in lower case, is one by which clients know the token server. */
   readonly isServerHost?: ((name: string) => boolean) | undefined;
 }
 
-/** Who asks for a role certificate, as far as forms of names ask for it. */
+/** Holder of a role certificate, as far as forms of names depend on it. */
 export interface RoleHolder {
   readonly principal: string;
   /** DNS names of the certificate that asks, as they are written there. */
   readonly heldDnsNames: ReadonlySet<string>;
-  /** How a DNS name of the holder begins, with a dot at the end; absent where it has none. */
+  /** Prefix of the holder's DNS name, with a dot at the end; absent where it has none. */
   readonly dnsStart?: string | undefined;
   /** Where the request comes from, four or sixteen octets in hexadecimal; absent where others come from there as well. */
   readonly address?: string | undefined;
 }
 
-/** A URI of a request beside the one that a certificate of ours has, and that one. */
+/** URI of a request other than the one of the server's certificates, and that one. */
 interface RequestedUri {
   readonly value: string;
   readonly expected: string;
 }
 
 /**
- * How the names of a request may be written beside the forms of our own, which both profiles accept. Each profile has its own, chosen once
- * with the configuration.
+ * Spellings of a request's names beside the server's own, which both profiles accept. Each profile has its own, chosen
+ * once with the configuration.
  */
 export interface NameForms {
-  /** Whether a common name stands for the one that the certificate gets. */
+  /** True if a common name stands for the one that the certificate gets. */
   isCommonName(asked: string, own: string): boolean;
-  /** Whether an attribute of the subject beside the common name is copied. */
+  /** True if an attribute of the subject beside the common name is copied. */
   copies(attribute: RelativeName['attribute']): boolean;
   /** The instance id in a name that is not of our own form. */
   instanceId(
@@ -50,24 +50,27 @@ export interface NameForms {
     provider: string,
     context: { readonly suffix: string; readonly grants: FormGrants },
   ): StatedId | undefined;
-  /** Whether a name is copied that names nobody. */
+  /** True if a name is copied that identifies no principal. */
   isLabel(name: AltName): boolean;
-  /** Whether a DNS name, in lower case, is one of instances alone. */
+  /** True if a DNS name, in lower case, is one of instances alone. */
   isOfInstances(name: string): boolean;
-  /** Whether a service may hold this DNS name, in lower case; `own` is how its own begin. */
+  /** True if a service may hold this DNS name, in lower case; `own` is the prefix of its own. */
   mayHoldDns(name: string, own: string, grants: FormGrants): boolean;
   isServiceUri(uri: RequestedUri, service: { readonly domain: string; readonly service: string }): boolean;
   isRoleUri(
     uri: RequestedUri,
     role: { readonly domain: string; readonly role: string; readonly principal: string },
   ): boolean;
-  /** Those of the names that are still to be judged, the others having been. */
+  /** Names that are still to be judged, the host names having been. */
   withoutHostNames(names: readonly AltName[], grants: FormGrants): readonly AltName[];
-  /** Whether a role certificate may carry a name that is neither a URI nor the holder's mail address below our own suffix. */
+  /**
+   * True if a role certificate may carry a name that is neither a URI nor the holder's mail address below the server's
+   * suffix.
+   */
   isRoleName(name: AltName, holder: RoleHolder): boolean;
   /** Suffixes below which a service has `<service>.<domain as one label>` beside those of policy. */
   readonly ownSuffixes: readonly string[];
-  /** Whether names are copied as they are: nothing is added to those that a request asks for. */
+  /** True if names are copied as they are: nothing is added to the requested ones. */
   readonly copiesNames: boolean;
 }
 

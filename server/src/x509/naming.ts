@@ -15,7 +15,7 @@ export interface NamingRules {
   readonly trustDomain: string;
   /** The end of DNS names that this server gives by itself, e.g. `signet.local`. */
   readonly dnsSuffix: string;
-  /** How names of requests may be written. */
+  /** Accepted spellings of names in requests. */
   readonly forms: NameForms;
 }
 
@@ -32,7 +32,7 @@ export function instanceIdName(rules: NamingRules, instance: InstanceNameParts):
   return instanceHostName(instance, rules.dnsSuffix, (text) => hash('sha256', text, 'buffer'));
 }
 
-/** Whether a name is that of this instance, as it is now or was while underscores were certified. */
+/** True if a name is that of this instance, as it is now or was while underscores were certified. */
 export function isInstanceName(rules: NamingRules, instance: InstanceNameParts, name: string): boolean {
   return name === instanceIdName(rules, instance) || name === formerName(rules, instance);
 }
@@ -53,7 +53,7 @@ export function dnsFormOf(domain: DomainName): string {
   return domain.replaceAll('.', '-');
 }
 
-/** What is said of a domain that has no DNS names, since another one has its form. */
+/** Message for a domain without DNS names, since another one has its form. */
 export function withoutDnsNames(domain: DomainName): string {
   return `domain \`${domain}\` has no DNS names: another domain has its form \`${dnsFormOf(domain)}\``;
 }
@@ -63,7 +63,10 @@ export function beforeSuffix(name: string, suffix: string): string | undefined {
   return name.endsWith(`.${suffix}`) ? name.slice(0, -suffix.length - 1) : undefined;
 }
 
-/** Whether a name is one that only instances have, below the server's own suffix: in the form of now, of before, or of the profile `athenz`. */
+/**
+ * True if a name is one that only instances have, below the server's own suffix: in the present form, the former one,
+ * or that of the profile `athenz`.
+ */
 export function isInstanceArea(name: string, rules: NamingRules): boolean {
   const rest = beforeSuffix(name, rules.dnsSuffix);
   return [instanceNameMarker, `${instanceNameMarker}.athenz`].some(
@@ -87,7 +90,7 @@ const maxLabelLength = 63;
 const label = '[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?';
 const dnsGrammar = new RegExp(`^(?:\\*\\.)?${label}(?:\\.${label})+$`);
 
-/** Whether a text is a host name of two labels or more, perhaps with `*` as the first. */
+/** True if a text is a host name of two labels or more, perhaps with `*` as the first. */
 export function isDnsName(name: string): boolean {
   return (
     name.length <= maxNameLength &&

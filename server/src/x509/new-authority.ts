@@ -105,7 +105,7 @@ function addressesIn(value: Buffer): readonly string[] {
   return found;
 }
 
-/** What an authority is made with. */
+/** Options of a new authority. */
 interface AuthorityOrder {
   /** Seconds since the epoch. */
   readonly now: number;

@@ -63,7 +63,7 @@ export function createOwnIdentity(deps: OwnIdentityDeps): () => Promise<OwnIdent
   };
   return async () => {
     const age = current === undefined ? Number.NaN : epochSeconds(deps.clock) - current.madeAt;
-    // One that has not begun is of no use either: the clock was set back since.
+    // A certificate that has not begun is reissued too: the clock was set back since.
     if (current !== undefined && age > -backdateSeconds && age < lifetimeSeconds / 2) return current.identity;
     making ??= make().finally(() => {
       making = undefined;

@@ -8,7 +8,7 @@ import { keyBits, keyIdentifierOf } from './subject-key.ts';
 export interface RootList {
   /** The root's subject key identifier in hexadecimal. */
   readonly id: string;
-  /** As far as a number of JavaScript holds it. */
+  /** Number, as far as JavaScript's precision holds it. */
   readonly number: number;
   readonly thisUpdate: number;
   readonly nextUpdate: number;

@@ -2,7 +2,7 @@ import { type KeyObject, verify } from 'node:crypto';
 import { type DerReader, tags } from '@signet/policy-engine/internal/der';
 import { oids } from './oids.ts';
 
-/** How a message was signed. */
+/** Signature algorithm of a message. */
 export interface SignatureAlgorithm {
   readonly digest: 'sha256' | 'sha384' | 'sha512' | null;
   readonly family: 'ec' | 'rsa' | 'ed25519';
@@ -34,7 +34,7 @@ interface VerificationKey {
   readonly key: KeyObject | string;
 }
 
-/** Whether a signature over a message was made with the private half of a key. */
+/** True if a signature over a message was made with the private half of a key. */
 export function isSignedBy(
   { family, key }: VerificationKey,
   algorithm: SignatureAlgorithm,

@@ -3,12 +3,12 @@ import type { Clock } from '@signet/policy-engine/clock';
 /** A greater difference between two looks means that the clock was set, or that the machine slept. */
 const stepMs = 60_000;
 
-/** So long a clock must have gone on evenly before it is believed. */
+/** Time for which a clock must have gone on evenly before it is trusted. */
 const steadyMs = 6 * 3_600_000;
 
 /**
- * Whether the clock has gone on evenly for six hours, as far as regular looks can tell: what is deleted by a clock that was wrong for an
- * hour does not come back. `monotonic` is in milliseconds.
+ * Predicate: the clock has gone on evenly for six hours, as far as regular checks can tell: records deleted by a clock
+ * that was wrong for an hour do not come back. `monotonic` is in milliseconds.
  */
 export function watchSteadiness(clock: Clock, monotonic: () => number): () => boolean {
   let since = monotonic();

@@ -5,7 +5,7 @@ export type AltName =
   | { readonly kind: 'dns' | 'uri' | 'email'; readonly value: string }
   /** Four or sixteen octets in hexadecimal. */
   | { readonly kind: 'ip'; readonly value: string }
-  /** A kind that no certificate of ours holds. */
+  /** Kind that no certificate of the server holds. */
   | { readonly kind: 'other'; readonly value: string };
 
 const contextTags = { email: 0x81, dns: 0x82, uri: 0x86, ip: 0x87 } as const;

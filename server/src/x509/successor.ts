@@ -13,7 +13,7 @@ export interface NamesToIssue {
   readonly altNames: readonly AltName[];
 }
 
-/** What an issuing authority has to be fit for. */
+/** Requirements on an issuing authority. */
 export interface Succession {
   /** Seconds since the epoch. */
   readonly now: number;
@@ -66,7 +66,7 @@ function mayIssue({ chainPem }: Issuer): boolean {
   return (bits & authorityBits) === authorityBits;
 }
 
-/** What the present authority may certify by its constraints and the next one not, as their constraints say it. */
+/** Names that the present authority may certify by its constraints and the next one not, by their constraints. */
 export function lostNames(
   before: Pick<Issuer, 'nameConstraints'>,
   after: Pick<Issuer, 'nameConstraints'>,
