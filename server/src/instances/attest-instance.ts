@@ -18,8 +18,8 @@ import { authorizeLaunch, mayUseAddress, mayUseDnsSuffix, mayVouchForHost } from
 import { isReservedHost } from './reserved-names.ts';
 
 /*
- * What registering and refreshing have in common: the tenant exists, its provider may launch it, the names are the instance's own,
- * the provider vouches for it, a certificate is signed. In this order.
+ * Steps common to registering and refreshing: the tenant exists, its provider may launch it, the names are the
+ * instance's own, the provider attests it, a certificate is signed. In this order.
  */
 
 /** The tenant of an instance. Throws `UnknownDomainError`, `InvalidRequestError` when the service is not registered there. */
@@ -69,7 +69,7 @@ export function authorizeProvider(
   throw new InvalidRequestError(`hostname \`${hostname}\` is not one that provider \`${key.provider}\` may vouch for`);
 }
 
-/** Whether the provider may vouch for a host name, which is not one that the server gives or has. */
+/** True if the provider may attest a host name, which is not one that the server gives or has. */
 function mayHaveHost(
   deps: Pick<InstanceDeps, 'snapshot' | 'clock' | 'hosts'>,
   key: Pick<InstanceKey, 'provider' | 'domain' | 'service'>,
@@ -81,7 +81,7 @@ function mayHaveHost(
   );
 }
 
-/** What an instance, or its provider for it, says of its names, beside the request for a certificate. */
+/** Names that an instance, or its provider for it, states beside the request for a certificate. */
 interface StatedNames {
   readonly hostname?: string | undefined;
   /** From where it asks. */
@@ -163,7 +163,7 @@ export function asOf(deps: InstanceDeps, snapshot: Snapshot): InstanceDeps {
   return { ...deps, snapshot: () => snapshot };
 }
 
-/** Whether the provider that vouched is one that still could be asked. Throws `InvalidRequestError`. */
+/** Requires that the provider that attested could still be asked. Throws `InvalidRequestError`. */
 export function requireProvider(deps: InstanceDeps, provider: PrincipalName): void {
   if (deps.findProvider(deps.snapshot(), provider) !== undefined) return;
   throw noEndpoint(provider);
@@ -200,12 +200,14 @@ export function signInstance(
   return signOrder(deps, order);
 }
 
-/** Reads the request for a host certificate, when there is one and somebody to sign it. Throws `InvalidRequestError`. */
+/**
+ * Reads the request for a host certificate, if there is one and an authority to sign it. Throws `InvalidRequestError`.
+ */
 export function readHostRequest(deps: InstanceDeps, information: RefreshInformation): IssueHostCertificate | undefined {
   return information.ssh === undefined ? undefined : deps.readHostRequest?.(information.ssh);
 }
 
-/** What a host certificate rests on. */
+/** Grounds of a host certificate. */
 interface HostGrounds {
   readonly attested: Attested;
   /** The certificate beside it, or the one that asks. */

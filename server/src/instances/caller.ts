@@ -10,7 +10,7 @@ interface PresentedCertificate {
   readonly der: Buffer;
 }
 
-/** Who asks for a certificate, and from where. */
+/** Caller that requests a certificate, and its address. */
 export interface Caller {
   readonly principal: PrincipalName;
   readonly certificate: PresentedCertificate;

@@ -23,7 +23,7 @@ export async function deleteInstance(
   context: ChangeContext,
 ): Promise<void> {
   const { principal: caller } = asker;
-  // Who has no right holds up nobody who writes.
+  // Checked before the write lock is taken: a caller without the right must not delay writers.
   requireDelete(deps.snapshot(), caller, key, deps.clock.now());
   const revocation = { reason: 'cessation-of-operation', at: epochSeconds(deps.clock), by: caller } as const;
   await deps.store.change(context, async (transaction) => {

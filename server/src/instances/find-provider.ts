@@ -22,7 +22,7 @@ export function providerFinder(
   };
 }
 
-/** How an attestation is told to whoever counts: with its method, once it has ended. */
+/** Reports an attestation, with its method, to the observer once it has ended. */
 type ObservedProvider = (method: AttestationMethod, provider: AttestationProvider) => AttestationProvider;
 
 export function observedProvider(

@@ -38,7 +38,7 @@ function markOf(spki: Buffer): string {
   return bits.subarray(1, 1 + octets).toString('base64');
 }
 
-/** Nothing of what a damaged store has in place of a key. */
+/** Bits of the key; empty for what a damaged store has in place of one. */
 function bitsOf(spki: Buffer): Buffer {
   try {
     return keyBits(spki);

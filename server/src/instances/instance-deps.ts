@@ -30,7 +30,7 @@ export type IssueHostCertificate = (
   host: Pick<SshHost, 'asking' | 'namesAt' | 'maxSeconds'>,
 ) => Promise<SshHostCertificate>;
 
-/** Everything that the life of an instance needs. */
+/** Dependencies of an instance's life. */
 export interface InstanceDeps extends IssueDeps, DecideAgainDeps {
   readonly clock: Clock;
   readonly rules: NamingRules;
@@ -40,7 +40,7 @@ export interface InstanceDeps extends IssueDeps, DecideAgainDeps {
   readonly issuers: Pick<Issuers, 'signing' | 'current'>;
   readonly certificates: CertificateStore;
   readonly instances: InstanceStore;
-  /** What is revoked is in the audit log. */
+  /** Store, for audit records of revocations. */
   readonly store: Pick<Store, 'change'>;
   readonly findProvider: FindProvider;
   /** Reads a request for an SSH host certificate. Absent when there is no authority for hosts. Throws `InvalidRequestError`. */

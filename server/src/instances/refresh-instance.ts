@@ -68,7 +68,7 @@ async function refuseForeign(deps: InstanceDeps, caller: Caller, key: InstanceKe
   throw new ForbiddenError('the instance is revoked, it must register again');
 }
 
-/** What a refresh rests on. */
+/** Grounds of a refresh. */
 interface RefreshGrounds {
   readonly key: InstanceKey;
   readonly attested: Attested;

@@ -43,21 +43,21 @@ interface TokenHolder extends Required<VerifiedPrincipalToken> {
   readonly address: string;
 }
 
-/** What is known of who asks before any right is looked at. */
+/** Facts about the caller before any right is checked. */
 interface Asking {
   readonly caller: Pick<Caller, 'principal' | 'address'> & Asker;
-  /** Absent: it asks with a principal token. */
+  /** Certificate of the service; absent: it authenticates with a principal token. */
   readonly own?: ReadCertificate;
-  /** What is recorded of the presented certificate. */
+  /** Record of the presented certificate. */
   readonly row?: CertificateRecord | undefined;
-  /** Whether the service asks for itself, and no operator for it. */
+  /** True if the service itself is the caller, and not an operator for it. */
   readonly isSelf: boolean;
 }
 
-/** One that presents a certificate. */
+/** Request with a certificate. */
 type CertificateAsking = Asking & { readonly caller: Caller; readonly own: ReadCertificate };
 
-/** Whether the caller is the service itself, or may act for it with a registered key. Throws `ForbiddenError`. */
+/** Requires that the caller is the service itself, or may act for it with a registered key. Throws `ForbiddenError`. */
 function requireRight(deps: InstanceDeps, { caller, isSelf }: Asking, asked: ServiceRefresh): void {
   if (isSelf) return;
   const right = { principal: caller.principal, action: update, resource: `${asked.domain}:service` };
@@ -127,7 +127,7 @@ function dnsNamesOf(certificate: ReadCertificate): ReadonlySet<string> {
   return new Set(altNamesOf(certificate).flatMap(({ kind, value }) => (kind === 'dns' ? [value] : [])));
 }
 
-/** What a service asks for, and the key that vouches for it. */
+/** Request of a service, and the key that proves it. */
 interface VouchedRequest {
   readonly asked: ServiceRefresh;
   readonly request: CertificateRequest;

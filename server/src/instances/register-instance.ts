@@ -18,7 +18,7 @@ import {
 import { type InstanceDeps, type InstanceIdentity, presentedChain } from './instance-deps.ts';
 import type { RegisterInformation } from './instance-request.ts';
 
-/** Who registers: nobody in particular, or the holder of a certificate. */
+/** Registrant: anonymous, or the holder of a certificate. */
 interface Registrant {
   readonly principal?: string | undefined;
   readonly address: string;

@@ -2,16 +2,17 @@ import type { DomainName, ServiceName } from '@signet/policy-engine/names';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { beforeSuffix, dnsFormOf, isInstanceArea, type NamingRules } from '../x509/naming.ts';
 
-/** What a host name is judged by beside the right of the provider that vouches for it. */
+/** Rules for a host name beside the right of the provider that attests it. */
 export interface HostRules {
   readonly rules: NamingRules;
-  /** Whether clients know the server by this name (lower case); `localhost` is everybody's. */
+  /** Predicate: clients know the server by this name (lower case); `localhost` is excepted. */
   readonly isServerHost: (host: string) => boolean;
 }
 
 /**
- * Whether a host name is not for whoever runs on that host: the server's own, one that only instances have, or that of a service of a
- * domain there is. `localhost` is the name of whatever runs on the same machine, so no certificate proves who is there.
+ * True if a host name must not be certified for the program on that host: the server's own, one that only instances
+ * have, or that of a service of an existing domain. `localhost` is the name of any program on the same machine, so a
+ * certificate for it proves nothing.
  */
 export function isReservedHost(
   snapshot: Pick<Snapshot, 'domain' | 'domains' | 'disabledDomains'>,
@@ -24,7 +25,7 @@ export function isReservedHost(
   const before = beforeSuffix(host, rules.dnsSuffix);
   if (before === undefined || before === `${tenant.service}.${tenant.domain}`) return false;
   const domain = before.slice(before.indexOf('.') + 1);
-  // One label is a host; more of them are the name of a service when there is a domain of that name or form.
+  // A single label is a host; more of them are the name of a service when there is a domain of that name or form.
   return domain !== before && isNameOfDomain(snapshot, domain);
 }
 

@@ -10,7 +10,7 @@ type KeyState = 'standby' | 'next' | 'active' | 'retired' | 'withdrawn';
 /** `activateAt` of a standby key: the last moment that a date can hold. Programs of before see a key whose time has not come. */
 export const standbyTime = 8_640_000_000_000_000;
 
-/** How long what a key signed can be valid, in milliseconds: a retired key is published that long (and the skew). */
+/** Maximum validity of signatures by a key, in milliseconds: a retired key is published that long (and the skew). */
 export type SignatureLife = Readonly<Record<KeyPurpose, number>>;
 
 /** Clocks of verifiers may be this far off, in milliseconds. */
@@ -86,11 +86,11 @@ export function publishedKeys(records: readonly SigningKeyRecord[], now: number,
     .map((record) => ({ ...record.publicJwk, purpose: record.purpose }));
 }
 
-/** How often keys are replaced by schedule, in milliseconds. */
+/** Schedule of key rotation, in milliseconds. */
 export interface RotationSchedule {
-  /** How long each key signs. */
+  /** Signing time of each key. */
   readonly everyMs: number;
-  /** How long before its turn the next key gets its time. */
+  /** Lead with which the next key is scheduled. */
   readonly delayMs: number;
 }
 

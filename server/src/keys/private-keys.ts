@@ -10,13 +10,13 @@ import type { KeyName, Sealing } from './sealing.ts';
 export interface PrivateKeys {
   /** Looks again at what `read` answers of. */
   load(): Promise<void>;
-  /** Whether `load` is needed before this key can be read. */
+  /** True if `load` is needed before this key can be read. */
   lacks(kid: string): boolean;
   /** The private half, or undefined when it is not here. Throws when it cannot be used. */
   read(name: KeyName): KeyObject | undefined;
   /** Keeps the private half of a new key. What it answers goes into the store, in the transaction that adds the record. */
   keep(name: KeyName, privateKey: KeyObject): Promise<SealedKey | undefined>;
-  /** Of a key that did not come into the store. */
+  /** Discards a key that did not get into the store. */
   discard(kid: string): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export function keysInFiles(folder: string): PrivateKeys {
   };
 }
 
-/** What is asked of the store for sealed keys. */
+/** Store of sealed keys. */
 interface SealedKeyStore {
   signingKeys(): Promise<readonly SigningKeyRecord[]>;
   sealedKeys(): Promise<ReadonlyMap<string, SealedKey>>;
@@ -44,7 +44,7 @@ interface SealedKeyStore {
 interface StoredKeysDeps {
   readonly store: SealedKeyStore;
   readonly sealing: Sealing;
-  /** Whether keys that were sealed with a lost sealing key are given up: else none is made beside them. */
+  /** True if keys that were sealed with a lost sealing key are given up: else none is made beside them. */
   readonly givesUpLost?: boolean | undefined;
 }
 
@@ -77,7 +77,7 @@ export function keysInStore({ store, sealing, givesUpLost = false }: StoredKeysD
   };
 }
 
-/** What this program would seal, no other server could open. */
+/** Error for another sealing key: other servers could not open what this program would seal. */
 function otherSealingKey(id: string): ConflictError {
   return new ConflictError(
     `the signing keys are sealed with the sealing key \`${id}\`, which is not configured here: no key is made; ` +

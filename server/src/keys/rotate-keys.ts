@@ -19,7 +19,7 @@ import type { PrivateKeys } from './private-keys.ts';
 /** The purposes that a server needs a key for. */
 export const keyPurposes: readonly KeyPurpose[] = ['token', 'bundle'];
 
-/** What a change of signing keys does in its transaction. */
+/** Part of a transaction that a change of signing keys uses. */
 type SigningKeyTransaction = Pick<
   StoreTransaction,
   'signingKeys' | 'sealedKeys' | 'addSigningKey' | 'sealSigningKey' | 'activateSigningKey' | 'markKeyCompromised'
@@ -74,7 +74,7 @@ async function changeWith<Result>(
   try {
     return await store.change(work);
   } catch (error) {
-    // Of any other failure nobody can say whether the records are there.
+    // After any other failure it is unknown whether the records were written.
     const isRefused = error instanceof StoreReadOnlyError || error instanceof ConflictError;
     for (const key of isRefused ? made : []) if (key !== undefined) await privateKeys.discard(key.record.kid);
     throw error;
@@ -143,7 +143,10 @@ function candidates(
   return waitingKeys(records, purpose, clock.now()).filter((record) => isHere(privateKeys, record));
 }
 
-/** One that is damaged keeps nobody from rotating or withdrawing another one: it counts as one that is not here. */
+/**
+ * True if the key can be read here. A damaged one must not block rotation or withdrawal of another: it is treated as
+ * absent.
+ */
 function isHere(privateKeys: PrivateKeys, record: SigningKeyRecord): boolean {
   try {
     return privateKeys.read(record) !== undefined;
@@ -226,7 +229,7 @@ function lostRace(): ConflictError {
 
 interface WithdrawDeps extends RotateKeysDeps {
   readonly life: SignatureLife;
-  /** How long a key is published before verifiers are sure to know it, in milliseconds. */
+  /** Time for which a key is published before verifiers are sure to know it, in milliseconds. */
   readonly prepublishMs: number;
 }
 
@@ -246,7 +249,7 @@ export async function withdrawKey(deps: WithdrawDeps, kid: string): Promise<Succ
   const rest = records.filter((record) => record.kid !== kid && record.kid !== successor?.record.kid);
   const spare = hasStandby(rest, lost.purpose) ? undefined : await makeKey(deps, lost.purpose, standbyTime);
   await changeWith(deps, [spare, successor?.made], async (transaction) => {
-    // Who takes over follows from all of them: of two that are withdrawn at once, each would leave it to the other one.
+    // The successor depends on all keys: of two that are withdrawn at once, each would leave it to the other one.
     if (!areSameKeys(records, await transaction.signingKeys(), lost.purpose)) throw lostRace();
     if (successor !== undefined) await install(transaction, successor);
     await transaction.markKeyCompromised(kid, now);
@@ -255,7 +258,7 @@ export async function withdrawKey(deps: WithdrawDeps, kid: string): Promise<Succ
   return successor?.record;
 }
 
-/** Whether the keys of a purpose are those of before, each in the state of before. Both are in the order of the store. */
+/** True if the keys of a purpose are unchanged, with their states. Both are in the order of the store. */
 function areSameKeys(
   before: readonly SigningKeyRecord[],
   after: readonly SigningKeyRecord[],
@@ -270,7 +273,7 @@ function areSameKeys(
   return told(before) === told(after);
 }
 
-/** What takes the place of another key, from its `activateAt` on. */
+/** Successor of another key, from its `activateAt` on. */
 interface Heir {
   readonly record: SigningKeyRecord;
   /** For one that is not in the store yet. */
@@ -282,7 +285,7 @@ async function install(transaction: SigningKeyTransaction, { record, made }: Hei
   else if (!(await transaction.activateSigningKey(record.kid, record.activateAt))) throw lostRace();
 }
 
-/** What takes the place of a key; undefined where nothing has to, or the key before does. */
+/** Successor of a key; undefined where none is needed, or the former key takes over. */
 async function successorOf(
   deps: WithdrawDeps,
   records: readonly SigningKeyRecord[],
@@ -302,7 +305,7 @@ async function successorOf(
   return { record: made.record, made };
 }
 
-/** Whether the key that signed before is still published and here. Any earlier one would not be the active one then. */
+/** True if the former signing key is still published and here. Any earlier one would not be the active one then. */
 function isTakenOver(
   { privateKeys }: WithdrawDeps,
   records: readonly SigningKeyRecord[],

@@ -6,7 +6,7 @@ import type { PrivateKeys } from './private-keys.ts';
 import type { SigningKeyStore } from './rotate-keys.ts';
 import { type KeyName, SealedKeyError, type Sealing } from './sealing.ts';
 
-/** What became of one key: `missing`: its private half is not here, `unreadable`: it cannot be opened. */
+/** Result for one key: `missing`: its private half is not here, `unreadable`: it cannot be opened. */
 interface SealOutcome {
   readonly kid: string;
   readonly purpose: SigningKeyRecord['purpose'];
@@ -51,7 +51,7 @@ export function resealKeys(deps: SealDeps): Promise<readonly SealOutcome[]> {
   });
 }
 
-/** One key that may sign now or later. */
+/** Key that may sign now or later. */
 interface Sealable {
   readonly record: SigningKeyRecord;
   readonly state: string;

@@ -6,8 +6,8 @@ const keyText = /^[A-Za-z0-9+/]{43}=\r?\n?$/;
 const maxFileBytes = 46;
 
 /**
- * The 32 random bytes in a file, as they are or in base64. Throws for a file that is missing, that somebody else may read or owns, and for
- * any other content; the message never holds any of it.
+ * Reads 32 random bytes from a file, raw or in base64. Throws for a file that is missing, that another user may read or
+ * owns, and for any other content; the message never holds any of it.
  */
 export function readSealingKey(file: string): Buffer {
   const bytes = readOwnFile(file, maxFileBytes + 1);
@@ -15,7 +15,7 @@ export function readSealingKey(file: string): Buffer {
   const text = bytes.toString('latin1');
   bytes.fill(0);
   const key = keyText.test(text) ? Buffer.from(text, 'base64') : Buffer.alloc(0);
-  // Of the last character only four bits count: another one for the same bytes is a file that was damaged.
+  // Only four bits of the last character are used: another one for the same bytes indicates a damaged file.
   if (key.length === keyBytes && key.toString('base64') === text.trimEnd()) return key;
   throw new Error(`\`${file}\` must hold ${keyBytes} random bytes, as they are or in base64`);
 }

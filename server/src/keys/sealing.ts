@@ -9,7 +9,7 @@ import {
 import type { SealedKey, SigningKeyRecord } from '../model/records.ts';
 import { publicJwkOf } from './new-signing-key.ts';
 
-/** What a sealed private half is bound to: moved to another row, it does not open. */
+/** Name that a sealed private half is bound to: moved to another row, it does not open. */
 export type KeyName = Pick<SigningKeyRecord, 'kid' | 'purpose' | 'algorithm'>;
 
 /** A sealed private half cannot be opened, or holds another key. */
@@ -21,7 +21,7 @@ export class SealedKeyError extends Error {
 export interface Sealing {
   /** The id of the present sealing key. */
   readonly id: string;
-  /** Whether a sealing key of that id is here. */
+  /** True if a sealing key of that id is here. */
   knows(id: string): boolean;
   seal(name: KeyName, privateKey: KeyObject): SealedKey;
   /** Throws `SealedKeyError`. */
@@ -38,7 +38,7 @@ const [nonceBytes, tagBytes] = [12, 16];
 /** Version, nonce, ciphertext and tag. */
 const form = /^v1\.([A-Za-z0-9_-]{16})\.([A-Za-z0-9_-]{1,1000})\.([A-Za-z0-9_-]{22})$/;
 
-/** Of sealing keys, 32 random bytes each: the present one first. */
+/** Sealing by keys of 32 random bytes each: the present one first. */
 export function createSealing(
   [present, ...previous]: readonly [Uint8Array, ...Uint8Array[]],
   randomBytes: (length: number) => Uint8Array = randomBytesOfNode,

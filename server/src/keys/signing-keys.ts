@@ -17,7 +17,7 @@ export class NoSigningKeyError extends DomainError {
   }
 }
 
-/** What signs now: one key for each purpose and the signers made of the token key. */
+/** Keys in use: one for each purpose and the signers made of the token key. */
 interface ActiveKeys {
   readonly token: SigningKey | undefined;
   readonly bundle: SigningKey | undefined;
@@ -42,13 +42,13 @@ interface SigningKeysDeps {
   readonly privateKeys: Pick<PrivateKeys, 'read' | 'load'>;
   readonly clock: Clock;
   readonly life: SignatureLife;
-  /** Told when a private half that is needed cannot be read. */
+  /** Called when a private half that is needed cannot be read. */
   readonly onError?: (error: unknown, kid: string) => void;
   /** Runs around each signature of a token. */
   readonly around?: ((sign: () => string) => string) | undefined;
-  /** Told of each token that is signed. */
+  /** Called for each token that is signed. */
   readonly onSigned?: ((kind: 'access' | 'id') => void) | undefined;
-  /** Told when other keys are missing than before; at last that none is. */
+  /** Called when the set of missing keys changes, at last to none. */
   readonly onMissing?: (kids: readonly string[]) => void;
 }
 
@@ -109,7 +109,7 @@ export function createSigningKeys(deps: SigningKeysDeps): SigningKeys {
     };
   }
 
-  /** What is loaded meanwhile counts at the next look. */
+  /** Schedules another load; its result is used at the next check. */
   function lookAgain(now: number, missing: readonly string[]): void {
     validUntil = Math.min(validUntil, now + retryMs);
     deps.privateKeys.load().catch((error: unknown) => deps.onError?.(error, missing.join(', ')));

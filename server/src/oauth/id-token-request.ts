@@ -13,9 +13,11 @@ import { secondsOf } from './lifetimes.ts';
 import { refuseWithoutEffect } from './request-rules.ts';
 import { maxScopeItems } from './scope.ts';
 
-/** What the claim `groups` of an ID token is to say: all that is held of a kind, or those that are named. */
+/**
+ * Requested content of the claim `groups` of an ID token: all of a kind that the principal holds, or the named ones.
+ */
 interface RequestedGroups {
-  /** Absent: the domain of the service. */
+  /** Domain of the roles; absent: the domain of the service. */
   readonly domain: DomainName | undefined;
   readonly allRoles: boolean;
   readonly allGroups: boolean;
@@ -25,13 +27,13 @@ interface RequestedGroups {
 
 /** A request for an ID token alone that is well-formed. */
 export interface IdTokenRequest {
-  /** Whom the token is for. */
+  /** Service that the token is for. */
   readonly client: { readonly domain: DomainName; readonly service: ServiceName };
   readonly nonce: string;
   readonly groups: RequestedGroups;
   readonly requestedSeconds: number | undefined;
   readonly fullNames: boolean;
-  /** Whether every role and group that is named must be held. */
+  /** True if every role and group that is named must be held. */
   readonly mustHoldAll: boolean;
   readonly redirect: { readonly uri: string | undefined; readonly state: string | undefined };
   readonly asJson: boolean;

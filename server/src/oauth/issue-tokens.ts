@@ -29,11 +29,11 @@ export interface IssueTokensDeps {
   readonly newTokenId: () => string;
   readonly issuer: string;
   readonly bounds: LifetimeBounds;
-  /** Whether tokens are bound to the caller's certificate (RFC 8705 §3). */
+  /** True if tokens are bound to the caller's certificate (RFC 8705 §3). */
   readonly bound: boolean;
-  /** Whether a role certificate that names its holder gets tokens for its role. */
+  /** True if a role certificate that names its holder gets tokens for its role. */
   readonly roleCertificates: boolean;
-  /** Whether ID tokens are given; when not, `openid` is understood and answered without one. */
+  /** True if ID tokens are issued; otherwise `openid` is understood and answered without one. */
   readonly idTokens: boolean;
 }
 
@@ -44,7 +44,7 @@ interface IssuedTokens {
     readonly domain: DomainName;
     readonly roles: readonly RoleName[];
     readonly jti: string;
-    /** Of the certificate to which the access token is bound. */
+    /** Thumbprint of the certificate to which the access token is bound. */
     readonly thumbprint: string | undefined;
   };
 }
@@ -120,7 +120,7 @@ function askerOf(principal: Principal, snapshot: Snapshot): TokenAsker | undefin
   return { name: holder.name, thumbprint };
 }
 
-/** Who was given a certificate for one role gets no other by it, and no identity. */
+/** Restricts the holder of a role certificate to its role: it gets no other, and no identity. */
 function requireOwnRole(
   own: Extract<Principal, { kind: 'role' }>,
   domain: DomainSnapshot,
@@ -139,7 +139,7 @@ function audienceOf(domain: DomainSnapshot, roles: readonly RoleSnapshot[], { ro
     : domain.name;
 }
 
-/** What may present the token: the certificate that asked for it, and the proxies that it names. */
+/** Binding of the token: the certificate that asked for it, and the proxies that it names. */
 function bindingOf({ bound }: IssueTokensDeps, thumbprint: string | undefined, { proxyPrincipals }: TokenRequest) {
   const own = bound ? thumbprint : undefined;
   if (own === undefined && proxyPrincipals !== undefined) {
@@ -164,7 +164,7 @@ function findAudience(snapshot: Snapshot, scope: RequestedScope): DomainSnapshot
   return domain;
 }
 
-/** Those of the held roles that a scope asks for. Throws `NoGrantedRolesError` when there are none. */
+/** Held roles that a scope asks for. Throws `NoGrantedRolesError` when there are none. */
 export function rolesToGrant(
   snapshot: Snapshot,
   domain: DomainSnapshot,

@@ -1,15 +1,15 @@
 import { foldAscii } from '@signet/policy-engine/names';
 import { InvalidRequestError, InvalidTargetError } from '../errors.ts';
 
-/** What of a token a request may ask to be otherwise than usual. */
+/** Options of a token that a request may change. */
 export interface TokenShape {
   /** SPIFFE ids of proxies that may pass the token on, beside its own certificate. */
   readonly proxyPrincipals?: readonly string[];
-  /** Whether the audience of a token for one role is `domain:role`. */
+  /** True if the audience of a token for one role is `domain:role`. */
   readonly roleAudience?: boolean;
 }
 
-/** How a profile reads token requests. */
+/** Rules by which a profile reads token requests. */
 export interface TokenRequestRules {
   /** Key words and names as they are compared. */
   readonly fold: (text: string) => string;
@@ -85,7 +85,7 @@ function refuseNames(parameters: Pick<ReadonlyMap<string, string>, 'has'>, names
 
 /** More than any chain of proxies has, and little enough for a header. */
 const maxProxies = 32;
-/** As long as an id of SPIFFE may be. */
+/** Maximum length of a SPIFFE id. */
 const maxProxyLength = 2048;
 const spiffeId = /^spiffe:\/\/[a-z0-9._-]{1,255}(?:\/[A-Za-z0-9._-]+)+$/;
 

@@ -68,7 +68,7 @@ export function issueRoleToken(
     'v=Z1',
     `d=${domain.name}`,
     `r=${roles.map(({ name }) => name).join(',')}`,
-    // Of all roles that are held: readers then know that none was left out.
+    // Mark for all held roles: readers then know that none was left out.
     ...(scope.kind === 'all-roles' ? ['c=1'] : []),
     `p=${principal.name}`,
     `h=${deps.host}`,

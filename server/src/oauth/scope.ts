@@ -9,7 +9,7 @@ import {
 } from '@signet/policy-engine/names';
 import { InvalidScopeError } from '../errors.ts';
 
-/** What a scope asks for: all roles held in a domain, or the named ones; and an ID token for a service of that domain. */
+/** Requested scope: all roles held in a domain, or the named ones; and an ID token for a service of that domain. */
 export type RequestedScope = {
   readonly domain: DomainName;
   readonly idTokenService?: ServiceName;

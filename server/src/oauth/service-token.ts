@@ -10,11 +10,11 @@ export interface ServiceTokenDeps {
   readonly keys: Pick<SigningKeys, 'key'>;
   readonly clock: Clock;
   readonly host: string;
-  /** As long as a key that signed is published at least, in seconds. */
+  /** Maximum life of a token, in seconds: a key stays published at least that long after it signed. */
   readonly longestSeconds: number;
 }
 
-/** Whom a service token is for, and the certificate that it comes with. */
+/** Service that the token is for, and the certificate that it comes with. */
 export interface ServiceTokenFacts {
   readonly domain: string;
   readonly service: string;

@@ -7,7 +7,9 @@ const [copies, separators, expansion] = [2, 4, 4 / 3];
 /** Characters of an access token besides its roles: header, signature and the other claims with usual names. */
 const rest = 1500;
 
-/** Whether an access token for these roles would be refused: an estimate that plans warn by, before there is a token. */
+/**
+ * True if an access token for these roles would be refused: an estimate that plans warn by, before there is a token.
+ */
 export function isTooLargeForToken(roles: Iterable<string>): boolean {
   let [count, characters] = [0, 0];
   for (const role of roles) {

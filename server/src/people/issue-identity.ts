@@ -21,7 +21,7 @@ export interface IssueIdentityDeps extends IssueRecordedDeps {
 }
 
 interface IdentityRequest {
-  /** Whom the certificate names. */
+  /** Principal that the certificate names. */
   readonly principal: PrincipalName;
   readonly csr: string;
   readonly requestedSeconds?: number | undefined;
@@ -46,8 +46,9 @@ function partsOf(principal: PrincipalName): IdentityParts {
 }
 
 /**
- * Throws `ForbiddenError` unless the caller may have certificates made for the principal. INVARIANT: whoever has a key of somebody can do
- * what they can, so a name with a role in `sys.auth` is for those who have that role, or could take it.
+ * Requires that the caller may have certificates made for the principal; throws `ForbiddenError`. INVARIANT: a key of a
+ * principal gives all its access, so a name with a role in `sys.auth` is for those who have that role, or could take
+ * it.
  */
 function requireIssue(snapshot: Snapshot, caller: PrincipalName, principal: PrincipalName, now: number): void {
   const resource = `${systemDomain}:principal.${principal}`;
@@ -69,7 +70,7 @@ function requireIssue(snapshot: Snapshot, caller: PrincipalName, principal: Prin
   }
 }
 
-/** Whether the caller could make himself a member of that role of `sys.auth`. */
+/** True if the caller could make himself a member of that role of `sys.auth`. */
 function mayJoin(snapshot: Snapshot, caller: PrincipalName, role: string, now: number): boolean {
   const query = { right: 'manage_members', domain: systemDomain, object: `role.${role}` } as const;
   try {

@@ -10,12 +10,12 @@ import { type CertificateOrder, type IssueDeps, signOrder } from '../x509/issue-
 import type { Issuers } from '../x509/issuers.ts';
 import type { NamingRules } from '../x509/naming.ts';
 
-/** What it takes to give a principal a certificate that the audit log knows. */
+/** Dependencies of issuing a certificate to a principal with an audit record. */
 export interface IssueRecordedDeps extends IssueDeps, DecideAgainDeps {
   readonly rules: NamingRules;
   readonly issuers: Pick<Issuers, 'signing' | 'current'>;
   readonly store: Pick<Store, 'change'>;
-  /** Told of each one that was recorded. */
+  /** Called for each one that was recorded. */
   readonly onIssued?: ((kind: CertificateKind) => void) | undefined;
 }
 
@@ -26,15 +26,15 @@ export interface IssuedIdentity {
   readonly caCertBundle: string;
 }
 
-/** Who asked, and what must still hold where the certificate is recorded. */
+/** Caller, and the conditions that must still hold where the certificate is recorded. */
 interface Recording {
   readonly context: ChangeContext;
-  /** Absent: a token asked. */
+  /** Caller and its certificate; absent: a token authenticated it. */
   readonly asker?: Asker | undefined;
   readonly token?: RecordedCertificate['token'];
   /** Throws when the right is not there. */
   readonly decide: (snapshot: Snapshot) => unknown;
-  /** What the audit record says beside the certificate. */
+  /** Details of the audit record beside the certificate. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 

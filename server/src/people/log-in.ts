@@ -17,7 +17,7 @@ import { systemRolesOf } from './system-roles.ts';
 
 /** An issuer with which people log in. */
 export interface LoginIssuer extends PersonNames {
-  /** Who the tokens must be for. */
+  /** Audience that the tokens must have. */
   readonly clientId: string;
   readonly keys: CompactVerifyGetKey;
   readonly maxAgeSeconds: number;
@@ -34,7 +34,7 @@ interface LoginRequest {
   readonly issuer: string;
   readonly idToken: string;
   readonly csr: string;
-  /** What the nonce of the token was made of, beside the key. */
+  /** Salt of the token's nonce, beside the key. */
   readonly salt: string;
 }
 
@@ -48,7 +48,7 @@ const subjectGrammar = /^[!-~]{1,255}$/;
 interface Person {
   readonly name: PrincipalName;
   readonly subject: string;
-  /** What makes the login this login: it counts once. */
+  /** Identity of the login, which is valid once. */
   readonly token: { readonly digest: string; readonly expires: number };
 }
 
@@ -114,7 +114,7 @@ async function verifiedPerson(
   return { name, subject, token: { digest, expires: end } };
 }
 
-/** The claims of a token that is in order. What is wrong with the token is that nobody was authenticated by it: 401. */
+/** Claims of a valid token. An invalid one means that the caller is not authenticated: 401. */
 async function claimsOf(issuer: LoginIssuer, idToken: string, now: number) {
   const rules = { issuer: issuer.issuer, audience: issuer.clientId, maxAgeSeconds: issuer.maxAgeSeconds };
   try {
@@ -133,7 +133,7 @@ function requireOnlyParty(claims: object, { clientId }: LoginIssuer): void {
   throw new UnauthenticatedError('idToken is a token for others as well');
 }
 
-/** INVARIANT: the issuer's word makes nobody an operator: such names are listed in the configuration. */
+/** INVARIANT: the issuer alone never makes a person an operator: such names are listed in the configuration. */
 function requireLogin(snapshot: Snapshot, issuer: LoginIssuer, name: PrincipalName, now: number): void {
   const [role] = systemRolesOf(snapshot, name, now);
   if (role === undefined || issuer.administrators.includes(name)) return;

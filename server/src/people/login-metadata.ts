@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What `GET /login` answers: with which issuers people log in, and as which client of them. */
+/** Answer of `GET /login`: the issuers with which people log in, and the client ids for them. */
 export const loginMetadataSchema = z.object({
   issuers: z.array(z.object({ issuer: z.string(), clientId: z.string(), scopes: z.array(z.string()) })),
 });

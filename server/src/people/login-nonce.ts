@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What the nonce of a login is made for; in front of what else is hashed, so that it can be taken for nothing else. */
+/** Prefix of the hashed nonce, which separates it from all other hashes. */
 const purpose = 'signet login 1';
 
 /** Random octets of a login, 32 of them in base64url. */

@@ -2,14 +2,17 @@ import { type PrincipalName, parsePrincipalName } from '@signet/policy-engine/na
 import { ForbiddenError } from '../errors.ts';
 import { claimAt } from '../instances/attestation/signed-jwt.ts';
 
-/** How the people of an issuer are called here: by a table of their `sub`, or by a claim. */
+/** Names of an issuer's people here: by a table of their `sub`, or by a claim. */
 export interface PersonNames {
   readonly issuer: string;
   readonly subjects?: Readonly<Record<string, string>> | undefined;
   readonly claim?: string | undefined;
   /** Stands before the value of the claim. */
   readonly prefix: string;
-  /** Whose mail addresses count where the claim is `email`, in lower case: of one domain, as the part before the `@` makes the name. */
+  /**
+   * Accepted domain of mail addresses where the claim is `email`, in lower case: of one domain, as the part before the
+   * `@` makes the name.
+   */
   readonly emailDomain?: string | undefined;
 }
 

@@ -25,7 +25,9 @@ const special: readonly Network[] = [
   ['ff00::', 8, 'ipv6'],
 ];
 
-/** Where clouds hand out the credentials of this host: called for nobody, whatever an operator lists. */
+/**
+ * Metadata services of clouds, which hand out the credentials of this host: never called, whatever an operator lists.
+ */
 const cloudServices: readonly Network[] = [
   // AWS, Google, Azure, Oracle and most others; containers and pods of AWS.
   ['169.254.169.254', 32, 'ipv4'],
@@ -41,11 +43,11 @@ const cloudServices: readonly Network[] = [
   ['100.100.100.200', 32, 'ipv4'],
 ];
 
-/** Which provider endpoints the server may call. */
+/** Policy for the provider endpoints that the server may call. */
 export interface AddressPolicy {
-  /** Whether the host of an endpoint is listed by name. */
+  /** Predicate: the host of an endpoint is listed by name. */
   readonly allowsHost: (host: string) => boolean;
-  /** Whether a connection to this address may be opened for a host that is listed by name, or is not. */
+  /** Predicate: a connection to this address may be opened for a host that is listed by name, or is not. */
   readonly allowsAddress: (address: string, hostIsListed: boolean) => boolean;
 }
 
@@ -91,9 +93,10 @@ const reserved = new NetworkList(special);
 const never = new NetworkList(cloudServices);
 
 /**
- * Reads the operator's list: host names, `*.suffix`, addresses and networks (`10.0.0.0/8`). A host that is listed by name may have
- * any address but a special one (loopback, link-local, multicast, one that stands for another); those count only when they are listed by
- * number. Where clouds hand out credentials is allowed to nobody. Throws `AddressPolicyError`.
+ * Reads the operator's list: host names, `*.suffix`, addresses and networks (`10.0.0.0/8`). A host that is listed by
+ * name may have any address but a special one (loopback, link-local, multicast, one that stands for another); those are
+ * allowed only when they are listed by number. Metadata services of clouds are never allowed. Throws
+ * `AddressPolicyError`.
  */
 export function parseAddressPolicy(allowed: readonly string[]): AddressPolicy {
   const networks = new NetworkList();
@@ -111,7 +114,7 @@ export function parseAddressPolicy(allowed: readonly string[]): AddressPolicy {
     allowsAddress: (address, hostIsListed) => {
       const [plain, ...within] = addressesIn(address);
       if (plain === undefined || [plain, ...within].some((each) => never.has(each))) return false;
-      // One that stands for another leads to what that one leads to.
+      // An address that stands for another leads to that one.
       if (within.some((each) => reserved.has(each) && !networks.has(each))) return false;
       return networks.has(plain) || (hostIsListed && !reserved.has(plain));
     },

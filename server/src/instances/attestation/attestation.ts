@@ -3,7 +3,7 @@ import type { InstanceKey } from '../../model/instance-store.ts';
 import type { CertificateUsage } from '../../x509/certificate-profile.ts';
 import type { AltName } from '../../x509/subject-alt-names.ts';
 
-/** What an instance says about itself, and what the server saw of it. */
+/** Statement of an instance about itself, and the server's observations of it. */
 export interface AttestationRequest extends InstanceKey {
   readonly operation: 'register' | 'refresh';
   readonly attestationData: string;
@@ -20,14 +20,14 @@ export interface AttestationRequest extends InstanceKey {
   readonly credentialsFrom?: number | undefined;
 }
 
-/** What a provider vouched for, and what it says about the certificate. */
+/** Result of an attestation, and the provider's terms for the certificate. */
 export interface Attested {
   readonly usage: CertificateUsage;
   /** An upper bound of the certificate's life in seconds. */
   readonly maxSeconds?: number | undefined;
-  /** Whether the instance is recorded, and its certificate bound to that record at each refresh. */
+  /** True if the instance is recorded, and its certificate bound to that record at each refresh. */
   readonly recorded: boolean;
-  /** Whether it may have an SSH host certificate. */
+  /** True if it may have an SSH host certificate. */
   readonly ssh: boolean;
   /** The digest of the join token that attested it, which is spent when the instance is recorded. */
   readonly joinToken?: string | undefined;
@@ -39,7 +39,7 @@ export interface Attested {
 
 /** Decides whether an instance is what it says it is. */
 export interface AttestationProvider {
-  /** Throws `ForbiddenError` when it is not, `ProviderFailedError` when nobody could say. */
+  /** Attests the instance. Throws `ForbiddenError` on a refusal, `ProviderFailedError` without an answer. */
   attest(request: AttestationRequest): Promise<Attested>;
 }
 

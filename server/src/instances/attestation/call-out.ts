@@ -33,15 +33,15 @@ export interface CallOutDeps {
   readonly addresses: AddressPolicy;
   readonly identity: () => Promise<CallOutIdentity>;
   readonly clock: Clock;
-  /** Whether the certificate with this serial number (lower-case hexadecimal) was revoked. */
+  /** Predicate: the certificate with this serial number (lower-case hexadecimal) was revoked. */
   readonly isRevoked: (serial: string) => boolean;
   /** For the whole exchange: name look-up, connection, request and answer. */
   readonly timeoutMs: number;
-  /** Whether many clients have this address. */
+  /** Predicate: many clients have this address. */
   readonly isShared: (address: string) => boolean;
-  /** Hands the trace of the request on. Absent: nobody collects spans. */
+  /** Trace context of the request, to pass on. Absent: no spans are collected. */
   readonly traceparent?: (() => string | undefined) | undefined;
-  /** DNS names that need nobody to vouch for them. */
+  /** Predicate: a DNS name that needs no attestation. */
   readonly isOwnName: (name: string) => boolean;
   /** Default: as the system finds them. */
   readonly lookUp?: LookUp | undefined;
@@ -85,15 +85,15 @@ export function createCallOut(given: CallOutDeps): CallOut {
   };
 }
 
-/** What keeps callers and providers from holding up others. */
+/** Guards that keep callers and providers from blocking others. */
 interface Guards {
   readonly slots: Map<PrincipalName, CallSlots>;
   readonly circuits: LRUCache<string, CircuitBreaker>;
 }
 
 /**
- * Whose share a call-out takes: that of the instance that refreshes, or of who registers: by certificate, else by address. Strangers behind an
- * address that many have are told apart by the service that they say they are.
+ * Caller whose share a call-out takes: the instance that refreshes, or the registrant: by certificate, else by address.
+ * Strangers behind a shared address are distinguished by the service that they claim to be.
  */
 function callerOf({ isShared }: Pick<CallOutDeps, 'isShared'>, request: AttestationRequest): CallOutCaller {
   const { operation, principal, clientAddress, domain, service, instanceId } = request;
@@ -103,7 +103,7 @@ function callerOf({ isShared }: Pick<CallOutDeps, 'isShared'>, request: Attestat
   return { key: `register ${key}`, operation };
 }
 
-/** One exchange with a provider, and whose it is. */
+/** Exchange with a provider, and its caller. */
 interface GuardedCall {
   readonly provider: PrincipalName;
   readonly caller: CallOutCaller;
@@ -140,7 +140,9 @@ async function guarded(
 /** The provider was not asked. */
 class CircuitOpenError extends ProviderFailedError {}
 
-/* Kept for each caller: who has a provider fail, or hang, keeps it from nobody else. */
+/*
+ * Requires a closed breaker, kept for each caller: a caller whose calls fail or hang blocks the provider for no other.
+ */
 function requireClosed(breaker: CircuitBreaker, provider: PrincipalName, now: number): void {
   if (breaker.admits(now)) return;
   throw new CircuitOpenError(`provider \`${provider}\` does not answer`, {
@@ -149,7 +151,7 @@ function requireClosed(breaker: CircuitBreaker, provider: PrincipalName, now: nu
   });
 }
 
-/** Those in flight end within the time-out. */
+/** Requires a free slot; calls in flight end within the timeout. */
 function requireSlot({ timeoutMs }: CallOutDeps, provider: PrincipalName, takenBy: TakenBy | undefined): void {
   if (takenBy === undefined) return;
   const retryAfterSeconds = Math.ceil(timeoutMs / 1000);
@@ -184,14 +186,17 @@ async function locate(
   throw new ProviderFailedError(`the endpoint of provider \`${provider}\` is not one that may be called`);
 }
 
-/** Whom to call. */
+/** Endpoint to call. */
 interface Called {
   readonly name: PrincipalName;
   readonly endpoint: string;
   readonly credentialsFrom: number;
 }
 
-/* The protocol identifies the provider by its name, not by its host: any host may run it, nobody else may speak for it. */
+/*
+ * Checks the provider's certificate. The protocol identifies the provider by its name, not by its host: any host may
+ * run it, and only the provider's certificate is accepted.
+ */
 function isProvider(
   { isRevoked }: Pick<CallOutDeps, 'isRevoked'>,
   provider: Called,

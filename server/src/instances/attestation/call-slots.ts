@@ -1,4 +1,4 @@
-/** Who has a call-out made. */
+/** Caller on whose behalf a call-out is made. */
 export interface CallOutCaller {
   /** Tells callers apart: no more of one go on at a time than `maxInFlightOfCaller`. */
   readonly key: string;
@@ -7,12 +7,12 @@ export interface CallOutCaller {
 
 /** Calls to one provider at a time: a slow one holds no more than this. */
 const maxInFlight = 128;
-/** Of them for registrations, which strangers ask for: the rest is for instances that are registered. */
+/** Maximum of calls for registrations, which strangers ask for: the rest is for instances that are registered. */
 const maxInFlightOfRegistrations = 96;
-/** Of them for one caller, so that one holds up none of the others. */
+/** Maximum of calls for one caller, so that it blocks none of the others. */
 const maxInFlightOfCaller = 24;
 
-/** Whose share of the calls to a provider is taken. */
+/** Share of the calls to a provider that is used up. */
 export type TakenBy = 'caller' | 'registrations' | 'all';
 
 /** The call-outs that are under way to one provider. */

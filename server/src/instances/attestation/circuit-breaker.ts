@@ -1,6 +1,6 @@
 /** Keeps a caller from waiting for something that does not answer: opens after failures in a row, and lets one try in after a pause. */
 export interface CircuitBreaker {
-  /** Whether a call may be made now. When it answers true after a pause, that call is the one that decides. */
+  /** True if a call may be made now. When it answers true after a pause, that call is the one that decides. */
   admits(now: number): boolean;
   /** Until the next call may be made; 0 when it may be made now. */
   pauseLeft(now: number): number;

@@ -4,8 +4,8 @@ import { type AltName, addressText } from '../../x509/subject-alt-names.ts';
 import type { AttestationRequest, Attested } from './attestation.ts';
 
 /*
- * What a provider is sent and what it answers: the type InstanceConfirmation of the call-out protocol, and the attributes with a
- * meaning. Those in an answer that the server acts on are taken out; the rest goes to the instance.
+ * Body of a call to a provider and of its answer: the type InstanceConfirmation of the call-out protocol, and the
+ * attributes with a meaning. Those in an answer that the server acts on are taken out; the rest goes to the instance.
  */
 
 interface InstanceConfirmation {
@@ -74,7 +74,7 @@ function usageFrom(text: string | undefined): CertificateUsage {
   return text === 'server' ? 'server' : 'client';
 }
 
-/** What an answer means. `certExpiryTime` counts minutes in this protocol. */
+/** Meaning of an answer. `certExpiryTime` counts minutes in this protocol. */
 export function attestedBy(attributes: Readonly<Record<string, string>>): Attested {
   const answer = new Map(Object.entries(attributes));
   const minutes = Number(answer.get('certExpiryTime') ?? 0);

@@ -17,8 +17,8 @@ interface FetchedKeysDeps {
 }
 
 /**
- * Keys that somebody else publishes: asked for when the first token comes, so that a server starts without its issuer. An issuer that did not answer is
- * asked again after a pause, and whoever can use the keys that are known does not wait for it.
+ * Key source of a foreign issuer: fetched when the first token comes, so that a server starts without its issuer. After
+ * a failure it is fetched again after a pause, and tokens with a known key do not wait for it.
  */
 export function fetchedKeys(deps: FetchedKeysDeps): CompactVerifyGetKey {
   const keys = new FetchedKeys(deps);

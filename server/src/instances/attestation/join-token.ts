@@ -7,7 +7,7 @@ import type { InstanceKey, InstanceStore } from '../../model/instance-store.ts';
 import { type AttestationProvider, plainlyAttested } from './attestation.ts';
 
 const prefix = 'signet-join-';
-/** What is longer is not a join token, and the store is not asked for it. */
+/** Maximum length of a join token; a longer one is not looked up in the store. */
 const maxTokenLength = 128;
 
 /* The store holds digests only: who reads it cannot register anything. */
@@ -45,7 +45,7 @@ export async function createJoinToken(
 export function joinTokenProvider(deps: {
   readonly instances: Pick<InstanceStore, 'isJoinTokenOpen'>;
   readonly clock: Clock;
-  /** Whether white space around a token is not part of it: Athenz's own tools write a line feed behind it. */
+  /** True to trim white space around a token: Athenz's own tools write a line feed behind it. */
   readonly trimsJoinTokens: boolean;
 }): AttestationProvider {
   return {

@@ -18,7 +18,7 @@ interface JwtIssuerOptions extends JwtIssuer {
 
 export const keySetSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) });
 
-/** How old a key file may be that is in use; one without the key that is looked for is read again at once. */
+/** Maximum age of a loaded key file; one without the requested key is read again at once. */
 const fileAgeMs = 30_000;
 
 interface KeySet {
@@ -46,7 +46,7 @@ export async function keysOfFile(file: string, clock: Clock): Promise<CompactVer
     const order = begun;
     const next = await readKeySet(file).catch(() => current);
     readAt = clock.now();
-    // Another one that began later has seen what is newer.
+    // A later read has seen newer content.
     if (order < taken) return;
     taken = order;
     if (next.text !== current.text) current = next;

@@ -17,7 +17,7 @@ export interface JwtIssuer {
   readonly issuer: string;
   /** `aud` must hold this. */
   readonly audience: string;
-  /** What `sub` must be, with `{domain}`, `{service}` and `{instanceId}` filled in. */
+  /** Template of `sub`, with `{domain}`, `{service}` and `{instanceId}` filled in. */
   readonly subject: string;
   /** The same for other claims, by their path; a dot in a path separates members, `\.` is a dot in a name. */
   readonly claims: Readonly<Record<string, string>>;
@@ -89,7 +89,7 @@ function checkClaims(claims: unknown, issuer: TokenRules, now: number, field: st
   return { claims, issuedAt: iat * 1000, end: Math.ceil(Math.min(exp, iat + issuer.maxAgeSeconds)) + toleranceSeconds };
 }
 
-/** What every token of an issuer must say. */
+/** Requirements on every token of an issuer. */
 type TokenRules = Pick<JwtIssuer, 'issuer' | 'audience' | 'maxAgeSeconds'>;
 
 /**
@@ -117,8 +117,8 @@ function claimsFault(claims: unknown, issuer: TokenRules, now: number): string |
 }
 
 /*
- * What makes a token this token: its `jti`, else all that is signed of it. The signature itself does not count, since that of an elliptic
- * curve has a second form for the same content.
+ * Identity of a token for replay detection: its `jti`, else all that is signed of it. The signature itself is left out,
+ * since that of an elliptic curve has a second form for the same content.
  */
 function digestOf(text: string, claims: object, issuer: JwtIssuer): string {
   const id = claimAt(claims, ['jti']);
