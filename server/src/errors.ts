@@ -1,4 +1,7 @@
-/** What can go wrong in the server that a caller may be told. The list is closed: each code has one HTTP status and one exit status. */
+/**
+ * Error codes of the server that a caller may see. The list is closed: each code has one HTTP status and one exit
+ * status.
+ */
 export type DomainErrorCode =
   | 'invalid-request'
   | 'invalid-scope'
@@ -63,13 +66,13 @@ export class UnsupportedGrantError extends DomainError {
   readonly code = 'unsupported-grant';
 }
 
-/** Nobody, or nobody we know, is calling. The reason goes to the log (`detail`), not to the caller. */
+/** Caller missing or unknown. The reason goes to the log (`detail`), not to the caller. */
 export class UnauthenticatedError extends DomainError {
   override readonly name = 'UnauthenticatedError';
   readonly code = 'unauthenticated';
 }
 
-/** Nothing was presented that could say who is calling. */
+/** No credentials were presented. */
 export class MissingCredentialsError extends UnauthenticatedError {}
 
 /** A client is named beside the certificate that is not its holder (RFC 6749 §5.2, `invalid_client`). */
@@ -104,7 +107,7 @@ export class UnknownDomainError extends DomainError {
   }
 }
 
-/** Something other than a domain does not exist. */
+/** Object other than a domain that does not exist. */
 export class NotFoundError extends DomainError {
   override readonly name = 'NotFoundError';
   readonly code = 'not-found';
@@ -171,7 +174,7 @@ export class StoreUnavailableError extends DomainError {
   readonly code = 'store-unavailable';
 }
 
-/** The store is opened for reading: by the one who asked, or because its disk lets nobody write. */
+/** Store opened for reading: by choice, or because its disk accepts no writes. */
 export class StoreReadOnlyError extends StoreUnavailableError {}
 
 /** The change is in the store, and it is not certain that it would survive: it is not acknowledged, and must not be done again. */
@@ -211,7 +214,7 @@ export class StoreRefusedError extends DomainError {
   }
 }
 
-/** Another service that this one depends on cannot be asked now; trying again later may help. */
+/** Failure of another service that this one depends on; trying again later may help. */
 export class ServiceUnavailableError extends DomainError {
   override readonly name = 'ServiceUnavailableError';
   readonly code = 'service-unavailable';

@@ -2,36 +2,39 @@ import type { KeyPurpose } from '@signet/policy-engine/wire';
 import type { RevocationReason } from './model/certificate-store.ts';
 import type { PoolUse } from './model/store.ts';
 
-/** What is signed: the two kinds of tokens, and bundles. */
+/** Kinds of signatures: the two kinds of tokens, and bundles. */
 type SignedKind = 'access' | 'id' | 'bundle';
 
 export const certificateKinds = ['instance', 'service', 'role', 'user', 'ssh-host', 'ssh-user'] as const;
 
 type IssuedKind = (typeof certificateKinds)[number];
 
-/** How an instance proves what it is: a join token, the token of a foreign issuer, or the word of its provider, who is called. */
+/** Attestation methods: a join token, the token of a foreign issuer, or a call to its provider. */
 export const attestationMethods = ['join-token', 'jwt', 'call-out'] as const;
 
 export type AttestationMethod = (typeof attestationMethods)[number];
 
-/** `refused`: the instance is not what it says. `failed`: nobody could say. */
+/** `refused`: the instance is not what it claims. `failed`: no answer could be obtained. */
 export const attestationOutcomes = ['granted', 'refused', 'failed'] as const;
 
 type AttestationOutcome = (typeof attestationOutcomes)[number];
 
-/** What the store is asked for: whether something changed, what did, what an operation needs, a change; or it keeps certificates, instances. */
+/**
+ * Store operations: a poll, the load of changes, reads of an operation, a change; or the records of certificates and
+ * instances.
+ */
 export const storeOperations = ['look', 'load', 'read', 'change', 'certificates', 'instances'] as const;
 
 export type StoreOperation = (typeof storeOperations)[number];
 
 /**
- * Told of what a server does, by those who do it; they know nothing of who counts. INVARIANT: no argument holds what a caller sent, but a method
- * of HTTP: everything else is from a set that the server closes.
+ * Observer of a server's events; the parts that report them do not depend on its consumers. INVARIANT: no argument
+ * holds what a caller sent, but a method of HTTP: everything else is from a set that the server closes.
  */
 export interface Observer {
   /**
-   * `route` is the pattern that matched; absent where none did, or none was looked for. `status` 0: the caller was gone before the answer. `seconds`
-   * are absent where nobody knows when it began.
+   * `route` is the pattern that matched; absent where none did, or none was looked for. `status` 0: the caller was gone
+   * before the answer. `seconds` are absent if the start is unknown.
    */
   answered(route: string | undefined, method: string | undefined, status: number, seconds?: number): void;
   /** A request for a token was answered with this error (RFC 6749 §5.2). */
@@ -56,18 +59,18 @@ export const clockWitnesses = ['database', 'records', 'peers', 'callers'] as con
 
 export type ClockWitness = (typeof clockWitnesses)[number];
 
-/** What a server is at one moment. Times in milliseconds since the epoch. */
+/** State of a server at one moment. Times in milliseconds since the epoch. */
 export interface ServerState {
   readonly now: number;
-  /** Absent: it is ready. */
+  /** Reason for not being ready; absent if ready. */
   readonly unready?: UnreadyReason | undefined;
   /** Sources by which its clock is wrong. */
   readonly clockDoubtedBy: readonly ClockWitness[];
-  /** How far its clock was ahead of that of the database, in milliseconds; absent where there is none. */
+  /** Lead of its clock over that of the database, in milliseconds; absent where there is none. */
   readonly aheadOfDatabaseMs?: number | undefined;
   readonly snapshot: { readonly counter: number; readonly refreshedAt: number; readonly domains: number };
   readonly store: { readonly isUp: boolean; readonly isWritable: boolean; readonly isDiverged: boolean };
-  /** Of a database that is reached over the network. */
+  /** Connections to a database that is reached over the network. */
   readonly connections?: PoolUse | undefined;
   /** Since when the key that signs now has signed. */
   readonly keys: readonly { readonly purpose: KeyPurpose; readonly activeSince: number }[];

@@ -1,11 +1,11 @@
 import { exactKeyId, type FindKeyId, keyIdInAnyCase } from './base/registered-key.ts';
 
-/** What one profile does differently from the other. Handlers read these fields and never ask for a profile's name. */
+/** Differences between profiles. Handlers read these fields and never ask for a profile's name. */
 export interface ProfileRules {
   readonly name: 'signet' | 'athenz';
   /** Path of the base URL when none is configured. */
   readonly basePath: string;
-  /** Whether a principal token authenticates a request without a client certificate, where it counts at all. */
+  /** True if a principal token authenticates a request without a client certificate, where it is accepted at all. */
   readonly principalTokenAlone: boolean;
   /**
    * The operations below the base path whose caller a principal token names (docs/reference/authentication.md#principal-tokens); `*` is one
@@ -19,31 +19,31 @@ export interface ProfileRules {
   /** Form of an ES256 signature over a bundle when the request does not say (facts of the older clients: DER). */
   readonly bundleSignature: 'p1363' | 'der';
   /**
-   * Whether those who `POST` for a bundle ignore its conditions, so that one with conditions is refused. The engine of Signet evaluates them,
-   * and its updater asks with `GET`.
+   * True if clients that `POST` for a bundle ignore its conditions, so that one with conditions is refused. The engine
+   * of Signet evaluates them, and its updater asks with `GET`.
    */
   readonly bundleConditionsIgnored: boolean;
-  /** Whether empty path segments are taken out, for clients that join their base URL and a path with two slashes. */
+  /** True to remove empty path segments, for clients that join their base URL and a path with two slashes. */
   readonly mergesSlashes: boolean;
-  /** Whether the server signs principal tokens for instances, and takes them. */
+  /** True if the server signs principal tokens for instances, and accepts them. */
   readonly signsForServices: boolean;
-  /** How requests for access tokens are read: by the RFC, or as clients of Athenz mean them. */
+  /** Syntax of requests for access tokens: by the RFC, or as clients of Athenz mean them. */
   readonly tokenRequests: 'plain' | 'athenz';
-  /** Whether a role certificate that names its holder gets tokens for its role. */
+  /** True if a role certificate that names its holder gets tokens for its role. */
   readonly roleCertificatesGetTokens: boolean;
-  /** How the id of a registered key is found that a token or a request names. */
+  /** Look-up of a registered key by the id in a token or a request. */
   readonly findKeyId: FindKeyId;
   /** Services in whose name the server publishes its own keys, as `domain.service`. */
   readonly ownKeyServices: readonly string[];
-  /** Who is told the time of a domain's last change as the entity tag of a bundle that it sends for with `POST`. */
+  /** Entity tag of a bundle requested with `POST`: that of the edition, or the time of the domain's last change. */
   readonly bundleTag: 'edition' | 'modified';
-  /** How names of certificate requests may be written (decision 006). */
+  /** Accepted spellings of names in certificate requests (decision 006). */
   readonly nameForms: 'own' | 'athenz';
   /** Suffixes below which services have names beside `certificates.dnsSuffix`, when none are configured; absent: none can be. */
   readonly dnsSuffixes?: readonly string[];
-  /** Whether white space around a join token is not part of it. */
+  /** True to trim white space around a join token. */
   readonly trimsJoinTokens: boolean;
-  /** What `expiryTime` of a certificate request counts, in seconds (docs/reference/certificates.md#units-of-expirytime). */
+  /** Unit of `expiryTime` of a certificate request, in seconds (docs/reference/certificates.md#units-of-expirytime). */
   readonly expiryTimeSeconds: 1 | 60;
   /** `WWW-Authenticate` of a 401 (RFC 9110 §15.5.2 wants one). */
   readonly challenge: string;

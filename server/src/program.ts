@@ -165,7 +165,7 @@ export async function createProgram(version: string, argv: readonly string[]): P
     inherit(command, program);
     program.addCommand(command);
   }
-  // Of a command that is not loaded nobody knows what it takes: the list says so of none.
+  // The arguments of a command that is not loaded are unknown: the list omits them for all.
   return program.configureHelp({ subcommandTerm: (command) => command.name() });
 }
 

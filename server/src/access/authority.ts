@@ -1,7 +1,7 @@
 import { type ActionName, foldAscii, parseActionName } from '@signet/policy-engine/names';
 import { matchesPattern } from '@signet/policy-engine/policy';
 
-/** What somebody may be allowed to do with a domain; the names are actions of policies. */
+/** Rights on a domain; the names are actions of policies. */
 export const rights = [
   'view_domain',
   'manage_domain',
@@ -15,9 +15,9 @@ export type Right = (typeof rights)[number];
 interface Authority {
   /** The kinds of objects on which the server asks for the action: `service` is `service` and `service.<name>`. Absent: on any. */
   readonly objects?: readonly string[];
-  /** Whether no assertion gives it whose action is nothing but wildcards. */
+  /** True if an assertion must name it: an action of wildcards alone does not grant it. */
   readonly byName?: boolean;
-  /** Whether its name means something to the server alone. */
+  /** True if its name has a meaning to the server alone. */
   readonly reserved?: boolean;
 }
 
@@ -61,7 +61,7 @@ export interface AuthorityAssertion {
   readonly resource: string;
 }
 
-/** Whether an assertion grants authority, or denies it: its patterns match something that the server asks about. */
+/** True if an assertion grants authority, or denies it: its patterns match a check of the server. */
 export function bearsAuthority({ effect, action, resource }: AuthorityAssertion): boolean {
   const pattern = foldAscii(action);
   // Nearly always, and no assertion is worth a comparison with each of them.
@@ -85,7 +85,7 @@ export function unaskedObjects({ action, resource }: AuthorityAssertion): readon
   return objects.some((kind) => mayMatch(resource, kind)) ? undefined : objects;
 }
 
-/** Whether a resource may be one of a kind; with wildcards, as far as the text before the first of them tells. */
+/** True if a resource may be one of a kind; with wildcards, as far as the text before the first of them tells. */
 function mayMatch(resource: string, kind: string): boolean {
   const entity = foldAscii(resource.slice(resource.indexOf(':') + 1));
   const [plain = ''] = entity.split(/[*?]/, 1);

@@ -19,21 +19,25 @@ export interface AccessQuery {
   readonly resource: string;
   /** For `assume_role`: the domain whose policy says who may assume the role that `resource` names. */
   readonly trustDomain?: DomainName;
-  /** What a host says of itself, for assertions with conditions; the server's own checks have none. */
+  /** Values of a host for assertions with conditions; the server's own checks have none. */
   readonly context?: DecisionContext;
 }
 
 interface AccessAnswer {
   readonly granted: boolean;
   readonly decision: Decision;
-  /** What the policy has cost, the roles that are held, and finding those that may be assumed, in units of `maxWork` of the engine. */
+  /**
+   * Cost of the policy, the roles that are held, and finding those that may be assumed, in units of `maxWork` of the
+   * engine.
+   */
   readonly work: number;
 }
 
 /**
- * Whether the principal may do the action on the resource at `now` (milliseconds): the roles that it holds, put to the same decision
- * function as on a provider host. DENY wins. Throws `UnknownDomainError` when the domain of the resource, or the trust domain
- * of an `assume_role` check, does not exist, `InvalidRequestError` when the resource names no domain.
+ * Decides whether the principal may do the action on the resource at `now` (milliseconds): the roles that it holds, put
+ * to the same decision function as on a provider host. DENY wins. Throws `UnknownDomainError` when the domain of the
+ * resource, or the trust domain of an `assume_role` check, does not exist, `InvalidRequestError` when the resource
+ * names no domain.
  */
 export function checkAccess(snapshot: Snapshot, query: AccessQuery, now: number): AccessAnswer {
   const { decision, work } =
@@ -71,7 +75,7 @@ function decideInOwnDomain(snapshot: Snapshot, query: AccessQuery, now: number):
   return { decision, work: found + work };
 }
 
-/** The roles that somebody holds, and what it costs to find those of them that may be assumed. */
+/** Roles that a principal holds, and the cost of finding those of them that may be assumed. */
 function namesHeld(
   snapshot: Snapshot,
   domain: DomainSnapshot,
@@ -110,7 +114,10 @@ function isRole(resource: string): boolean {
   return foldAscii(resource.slice(resource.indexOf(':') + 1)).startsWith('role.');
 }
 
-/** Somebody without any role is an answer ("no assertion matches"), not a malformed question as it is for a token. */
+/**
+ * Decision for roles. A principal without any role gets an answer ("no assertion matches"), not the error that a token
+ * would.
+ */
 function decideWithRoles(domain: DomainSnapshot, roles: readonly string[], query: Asked): Decided {
   return roles.length === 0 ? noMatch : decideBy(domain.policy, roles, query);
 }
@@ -122,7 +129,7 @@ function decideBy(policy: DomainPolicy, roles: readonly string[], asked: Asked):
   return { decision, work: work + roles.length * stepsARole };
 }
 
-/** The domain that a resource is of; nobody says that it exists. Throws `InvalidRequestError`. */
+/** Domain of a resource, which may not exist. Throws `InvalidRequestError`. */
 export function resourceDomain(resource: string): DomainName {
   const colon = resource.indexOf(':');
   if (colon <= 0) throw new InvalidRequestError('resource must be `domain:entity`');

@@ -3,7 +3,7 @@ import { type Decision, type DecisionContext, type DomainPolicy, decideInDomain 
 /** Approximate cost of a decision beside its search, in units of `maxWork` of the engine. */
 const stepsADecision = 5;
 
-/** What is asked of a policy. */
+/** Requested access. */
 export interface Asked {
   readonly action: string;
   readonly resource: string;

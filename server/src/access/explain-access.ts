@@ -43,14 +43,14 @@ export function explainAccess(snapshot: Snapshot, query: Question, now: number):
   };
 }
 
-/** Somebody who may do it: one by name, or all others that a wildcard member covers. */
+/** Principal with access: one by name, or all others that a wildcard member covers. */
 interface AccessHolder {
   readonly principal: string;
   /** The roles that allow it, with the ways into them. */
   readonly through: readonly ExplainedRole[];
 }
 
-/** Everybody who may do the action on the resource, names before wildcards. Throws as `explainAccess` does. Pure. */
+/** Principals that may do the action on the resource, names before wildcards. Throws as `explainAccess` does. Pure. */
 export function listGrantees(snapshot: Snapshot, question: Omit<Question, 'principal'>, now: number): AccessHolder[] {
   const domain = existingDomain(snapshot, resourceDomain(question.resource));
   return runAtOnce(principalClasses([{ snapshot, domain }])).flatMap(({ label, example }) => {

@@ -10,8 +10,8 @@ export function requireOwnTime(claimed: string, issuedAt: number, from: number):
 }
 
 /**
- * Whether a certificate was issued before credentials of its name count (both in milliseconds). Certificates tell the second; those of
- * the same second that were given to the name before were revoked with it.
+ * True if a certificate was issued before credentials of its name are valid (both in milliseconds). Certificates have
+ * seconds; earlier ones of the same second were revoked with the name.
  */
 export function isOfPredecessor(issuedAt: number, from: number): boolean {
   return issuedAt < Math.floor(from / 1000) * 1000;
@@ -24,15 +24,15 @@ export function credentialsOf(name: PrincipalName, snapshot: Snapshot): number {
   return snapshot.domain(parts.domain)?.services.get(parts.service)?.credentialsFrom ?? 0;
 }
 
-/** Whether a service or user may act at all. */
+/** True if a service or user may act at all. */
 export function isKnownIdentity(name: PrincipalName, snapshot: Snapshot): boolean {
   const state = principalState(snapshot, name);
   return state === 'active' || (state === 'unknown' && isUser(name));
 }
 
 /**
- * Asked again where something is about to be handed out to who was known when it asked: whoever has the name by then may be somebody
- * else than the holder of the certificate, issued at `issuedAt` (milliseconds). Throws `UnauthenticatedError`.
+ * Second check before something is handed out to a caller who was known when it asked: the present holder of the name
+ * may be another one than that of the certificate, issued at `issuedAt` (milliseconds). Throws `UnauthenticatedError`.
  */
 export function requireKnownIdentity(name: PrincipalName, snapshot: Snapshot, issuedAt?: number): void {
   if (!isKnownIdentity(name, snapshot)) {

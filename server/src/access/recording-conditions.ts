@@ -6,16 +6,16 @@ import type { SnapshotAt } from '../snapshot/live-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { requireKnownIdentity } from './known-identity.ts';
 
-/** What it takes to decide on a right now, and again when what it gives is recorded. */
+/** Dependencies of a decision about a right now, and again when its result is recorded. */
 export interface DecideAgainDeps {
   readonly snapshot: () => Snapshot;
   readonly snapshotAt: SnapshotAt;
 }
 
-/** Who asks, and the certificate that spoke for it. */
+/** Caller, and the certificate that authenticated it. */
 export interface Asker {
   readonly principal: PrincipalName;
-  /** Absent: no certificate was presented. */
+  /** Certificate of the caller; absent if none was presented. */
   readonly certificate?: AskersCertificate | undefined;
 }
 

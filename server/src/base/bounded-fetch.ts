@@ -1,7 +1,7 @@
 import { secureClientOptions } from '@signet/policy-engine/http';
 import { parseStrictJson } from '@signet/policy-engine/json';
 
-/** What of `fetch` is used here. */
+/** Options of `fetch` that are used here. */
 interface FetchOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -9,7 +9,7 @@ interface FetchOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** As `fetch`, for one answer of an issuer. */
+/** Variant of `fetch` for one answer of an issuer. */
 export type BoundedFetch = (url: string, options?: FetchOptions) => Promise<Response>;
 
 /** More than any key set or token. */
@@ -45,7 +45,7 @@ export function boundedFetch(ca: string | undefined): BoundedFetch {
   };
 }
 
-/** What an issuer answers to a request for JSON. Throws when it is anything but 200 and JSON. */
+/** JSON answer of an issuer. Throws when it is anything but 200 and JSON. */
 export async function fetchJson(fetch: BoundedFetch, address: string): Promise<unknown> {
   const answer = await fetch(address, { headers: { accept: 'application/json' } });
   if (answer.status !== 200) throw new Error(`the issuer answered ${answer.status}`);

@@ -9,7 +9,7 @@ export interface Peers {
   refresh(): Promise<void>;
 }
 
-/** What is said instead of an acknowledgement while not every process follows. */
+/** Error in place of an acknowledgement while some process does not follow. */
 export function notFollowed(cause?: unknown): ServiceUnavailableError {
   const text = 'the change is made, but a process of this server does not follow it yet: send the request again';
   return new ServiceUnavailableError(text, { cause });

@@ -32,7 +32,7 @@ export const exactKeyId: FindKeyId = (_, asked) => asked;
 /** Ids by their lower-case form; two that share one stand for neither. A snapshot keeps its map for as long as the keys do not change. */
 const folded = new WeakMap<ReadonlyMap<KeyId, unknown>, ReadonlyMap<string, KeyId | undefined>>();
 
-/** As clients need that write ids in lower case whatever they were told. */
+/** Key look-up for clients that write ids in lower case whatever they were told. */
 export const keyIdInAnyCase: FindKeyId = (keys, asked) => {
   if (keys.has(asked)) return asked;
   const known = folded.get(keys) ?? foldIds(keys);

@@ -1,4 +1,4 @@
-/** What a key may use: milliseconds of work for each second, so many at once, and requests in flight. */
+/** Budget of a key: milliseconds of work for each second, burst, and requests in flight. */
 export interface BudgetLimits {
   readonly workMsPerSecond: number;
   readonly burstMs: number;
@@ -10,14 +10,14 @@ export interface Budget {
   /** When the bucket is full again, on the clock of whoever uses it, in milliseconds; in the past: it is full. */
   fullAt: number;
   inFlight: number;
-  /** Whether the table has dropped it: its key has another one, or will. */
+  /** True if the table has dropped it: its key has another one, or will. */
   isForgotten: boolean;
 }
 
 /** Keys of one table; a fresh one replaces nothing as long as there is a full bucket or a smaller debt elsewhere. */
 const maxBudgets = 65_536;
 
-/** How many entries are dropped at once where all are in use: sorting them once pays for so many new keys. */
+/** Number of entries dropped at once where all are in use: one sort serves as many new keys. */
 const droppedAtOnce = maxBudgets / 8;
 
 /**
@@ -28,7 +28,7 @@ const droppedAtOnce = maxBudgets / 8;
 export class BudgetTable {
   readonly limits: BudgetLimits;
   readonly #budgets = new Map<string, Budget>();
-  /** How long an empty bucket takes to fill, in milliseconds. */
+  /** Time in which an empty bucket fills, in milliseconds. */
   readonly #windowMs: number;
 
   constructor(limits: BudgetLimits) {

@@ -4,7 +4,7 @@ import { atMost } from '../base/at-most.ts';
 import { type Budget, type BudgetLimits, BudgetTable } from './budget-table.ts';
 import { strangerOf } from './client-addresses.ts';
 
-/** Whose budget is used up. */
+/** Budget that is used up. */
 export type Payer = 'certificate' | 'principal' | 'address' | 'strangers' | 'shared-address';
 
 /** The budget of a group, and what one of its members may take of it: of the work, of a burst and of the requests in flight. */
@@ -13,11 +13,13 @@ interface GroupLimits extends BudgetLimits {
 }
 
 export interface BudgetDeps {
-  /** Of each principal; its members are its certificates. */
+  /** Limits of each principal; its members are its certificates. */
   readonly principal: GroupLimits;
-  /** Of all strangers together; its members are their addresses. */
+  /** Limits of all strangers together; its members are their addresses. */
   readonly strangers: GroupLimits;
-  /** Whether many clients have this address: a translator, or a balancer that does not say who its clients are. */
+  /**
+   * True if many clients have this address: a translator, or a balancer that does not pass on its clients' addresses.
+   */
   readonly isShared: (address: string) => boolean;
   /** Milliseconds that only grow, from any start. */
   readonly monotonic: Clock;
@@ -31,9 +33,9 @@ export interface Refusal {
   readonly waitMs: number;
 }
 
-/** Who pays for a request or a connection: a member of a group, and the group. */
+/** Account of a request or a connection: a member of a group, and the group. */
 export interface Account {
-  /** Whether the tables know it still: another one is to be asked for when they have forgotten it. */
+  /** True if the tables still have it; otherwise request another one. */
   isCurrent(): boolean;
   /** Why it may do nothing now; undefined when it may. */
   refusal(): Refusal | undefined;
@@ -47,15 +49,18 @@ export interface Account {
 
 /** The budgets of this process. */
 export interface Budgets {
-  /** Of a caller who has proved a certificate; `certificate` tells those of one principal apart. */
+  /** Account of a caller with a proved certificate; `certificate` distinguishes those of one principal. */
   ofCertificate(principal: string, certificate: string): Account;
-  /** Of a caller who has proved nothing. */
+  /** Account of an unauthenticated caller. */
   ofStranger(address: string): Account;
-  /** Of a connection that is not authenticated yet: as a stranger's, but what other strangers do does not keep out who was known here lately. */
+  /**
+   * Account of a connection that is not authenticated yet: as a stranger's, but other strangers do not exhaust it for
+   * addresses known lately.
+   */
   ofConnection(address: string): Account;
-  /** What is kept for the handshakes of those whose address is in debt. */
+  /** Reserve for the handshakes of clients whose address is in debt. */
   readonly reserve: Account;
-  /** Somebody has proved a certificate from this address. */
+  /** Records that a certificate was proved from this address. */
   remember(address: string): void;
 }
 
@@ -66,11 +71,11 @@ interface Share {
   readonly budget: Budget;
 }
 
-/** Addresses from which somebody has proved a certificate lately. */
+/** Maximum of remembered addresses from which a certificate was proved lately. */
 const maxKnownAddresses = 65_536;
 const knownMs = 3_600_000;
 
-/** What is kept beside the budget of all strangers, as a part of it. */
+/** Share of the reserve, as a part of the budget of all strangers. */
 const reservedShare = 0.2;
 
 /** Once again at the earliest, where there are too many requests in flight. */
@@ -96,7 +101,7 @@ export function createBudgets({ principal, strangers, isShared, monotonic }: Bud
     certificate: new BudgetTable(memberLimits(principal)),
     strangers: new BudgetTable(strangers),
     address: new BudgetTable(memberLimits(strangers)),
-    // Those behind it are as many as all strangers, for all that is known.
+    // The clients behind it may be as many as all strangers.
     'shared-address': new BudgetTable(strangers),
   } satisfies Record<Payer, BudgetTable>;
   const share = (payer: Payer, key: string, name: string): Share => {

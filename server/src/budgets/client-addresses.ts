@@ -12,7 +12,7 @@ export function strangerOf(address: string): string {
   return `${(octets.slice(0, 16).match(/.{4}/g) ?? []).map((group) => group.replace(/^0{1,3}/, '')).join(':')}::/64`;
 }
 
-/** Whether an address is in one of these addresses and networks (parsed by the configuration). */
+/** Predicate: an address is in one of these addresses and networks (parsed by the configuration). */
 export function addressList(entries: readonly string[]): (address: string) => boolean {
   // A list for each family: in one for both, an IPv6 network that holds `::ffff:0:0/96` would hold every IPv4 address.
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() };

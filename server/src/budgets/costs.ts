@@ -1,6 +1,6 @@
 /**
- * What one unit of each kind of work costs, in microseconds of processor time. `npm run bench -- budgets` measures them on a server
- * process; bench/RESULTS.md has the figures.
+ * Cost of one unit of each kind of work, in microseconds of processor time. `npm run bench -- budgets` measures them on
+ * a server process; bench/RESULTS.md has the figures.
  */
 export const costs = {
   /** A mutual TLS handshake. */
@@ -27,6 +27,6 @@ export const costs = {
   read: 300,
   /** A row of the store, a rule or a member that is compared or shown. */
   row: 3,
-  /** Whether a caller may look at a domain or a part of it. */
+  /** Decision about a caller's right to look at a domain or a part of it. */
   viewDecision: 15,
 } as const;

@@ -1,7 +1,7 @@
 import type { Logger } from '../logger.ts';
 import type { Refusal } from './budgets.ts';
 
-/** What is refused, counted: one line a minute, never a line for each. */
+/** Counter of refusals: one log line a minute, never a line for each. */
 export interface Refusals {
   /** A request was answered 429. */
   request(refusal: Refusal): void;

@@ -1,7 +1,7 @@
 import type { BundleForm } from '@signet/policy-engine/bundle';
 import type { DomainSnapshot } from '../snapshot/snapshot.ts';
 
-/** What the tags of a bundle tell apart, but for the time of its issue. */
+/** Distinction that the tags of a bundle make, but for the time of its issue. */
 interface EditionName {
   readonly epoch: number;
   readonly domain: Pick<DomainSnapshot, 'policyVersion' | 'policyModified'>;
@@ -11,7 +11,7 @@ interface EditionName {
   readonly selection: string;
 }
 
-/** What is signed at `issued`, in milliseconds since the epoch, in whichever form. */
+/** Id of the content that is signed at `issued`, in milliseconds since the epoch, in whichever form. */
 export function editionId(name: EditionName, issued: number): string {
   return `${beginOf(name)}${timesOf(name.domain, issued)}${endOf(name)}`;
 }
@@ -21,7 +21,10 @@ export function editionTag(name: EditionName, issued: number, form: BundleForm):
   return `W/"${editionId(name, issued)}.${form}${name.selection}"`;
 }
 
-/** Whether a tag, with its quotes, is that of the same edition in one of these forms, issued after `issued` and no later than `latest`. */
+/**
+ * True if a tag, with its quotes, is that of the same edition in one of these forms, issued after `issued` and no later
+ * than `latest`.
+ */
 export function isLaterTag(
   opaque: string,
   name: EditionName,

@@ -1,10 +1,10 @@
-/** One entity tag of a list, and the prefix of a weak one (RFC 9110 §8.8.3). */
+/** Grammar of a list's entity tag, with the prefix of a weak one (RFC 9110 §8.8.3). */
 const elementGrammar = /[ \t,]*(W\/)?("[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)/y;
 const weakPrefix = /^W\//;
 
 /**
- * Whether `If-None-Match` names this entity tag (RFC 9110 §13.1.2): `*`, or a list in which one tag is the same in the weak
- * comparison. An empty header is as if absent.
+ * True if `If-None-Match` names this entity tag (RFC 9110 §13.1.2): `*`, or a list in which one tag is the same in the
+ * weak comparison. An empty header is as if absent.
  */
 export function matchesEntityTag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
@@ -15,8 +15,8 @@ export function matchesEntityTag(header: string | undefined, tag: string): boole
 }
 
 /**
- * Whether `If-Match` names what has this entity tag (RFC 9110 §13.1.1): `*`, or a list in which one tag is the same in the strong
- * comparison, which a weak one never is. Without a tag only `*` does.
+ * True if `If-Match` names the object of this entity tag (RFC 9110 §13.1.1): `*`, or a list in which one tag is the
+ * same in the strong comparison, which a weak one never is. Without a tag only `*` does.
  */
 export function matchesStrongly(header: string, tag: string | undefined): boolean {
   return names(header, (weak, element) => weak === undefined && element === tag);

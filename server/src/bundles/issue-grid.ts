@@ -3,7 +3,7 @@ import type { DomainSnapshot } from '../snapshot/snapshot.ts';
 /** A bundle is issued again after this part of its life. */
 const issuesPerLife = 7;
 
-/** Of a domain, what its grid of issues needs. */
+/** Part of a domain that determines its grid of issues. */
 type IssuedDomain = Pick<DomainSnapshot, 'name' | 'policyModified'>;
 
 /**

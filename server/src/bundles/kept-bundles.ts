@@ -19,8 +19,8 @@ interface Kept<Bundle> extends Omit<Moment, 'now'> {
 }
 
 /**
- * What `make` says of a domain's bundle in a form, made once until the domain, the key or the epoch is another one or the grid moves on: most
- * requests for a bundle are told that it is the same.
+ * Cache of `make` for a domain's bundle in a form, until the domain, the key or the epoch is another one or the grid
+ * moves on: most requests for a bundle find it unchanged.
  */
 export function keptBundles<Bundle>(
   lifetimeMs: number,

@@ -30,9 +30,9 @@ interface PublishBundleDeps {
   readonly lifetimeSeconds: number;
   /** Runs around each signature. */
   readonly around?: ((sign: () => Promise<SignedTexts>) => Promise<SignedTexts>) | undefined;
-  /** Told of each signature. */
+  /** Called for each signature. */
   readonly onSigned?: (() => void) | undefined;
-  /** How signatures of one domain follow each other. Default: one a second. */
+  /** Pace of one domain's signatures. Default: one a second. */
   readonly pace?: Pace;
 }
 
@@ -58,10 +58,10 @@ interface IssuedBundle {
 /** A bundle that can be asked for: its tag is known before it is signed. */
 export interface PublishedBundle {
   readonly entityTag: string;
-  /** As in `IssuedBundle`. */
+  /** Former tag, as in `IssuedBundle`. */
   readonly formerTag: string;
   readonly modifiedTag: string;
-  /** Whether an assertion of it counts under conditions only, as of now. */
+  /** True if an assertion of it applies under conditions only, as of now. */
   hasConditions(): boolean;
   /**
    * The tag of a later issue of the same policies, which the caller has by its `If-None-Match` and keeps: from a server whose grid is another one,
@@ -95,17 +95,17 @@ function withoutStepsBack(clock: Clock): () => number {
   };
 }
 
-/** What is signed: bundles in DER carry the signature of those in `p1363`. */
+/** Signed form: bundles in DER carry the signature of those in `p1363`. */
 type Shape = Exclude<BundleForm, 'der'>;
 
-/** What is signed of a domain at one moment: the same until something of it changes. */
+/** Signed content of a domain at one moment: the same until something of it changes. */
 interface Edition {
   readonly id: string;
   readonly issued: number;
   readonly tagOf: (form: BundleForm) => string;
   readonly modifiedTag: string;
   readonly hasConditions: () => boolean;
-  /** Whether a tag, with its quotes, is that of a later issue in one of these forms; absent where tags do not tell. */
+  /** True if a tag, with its quotes, is that of a later issue in one of these forms; absent where tags do not tell. */
   readonly isLater?: (opaque: string, forms: readonly BundleForm[]) => boolean;
   readonly sign: () => Promise<SignedTexts>;
 }
@@ -115,7 +115,7 @@ interface SignedTexts {
   textOf(form: BundleForm): readonly Uint8Array[];
 }
 
-/** Which signatures wait for each other, and which are the same piece of work. */
+/** Lane of a signature, and identity of its work, which concurrent requests share. */
 interface Turn {
   readonly lane: string;
   readonly piece: string;

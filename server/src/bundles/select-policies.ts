@@ -2,7 +2,7 @@ import { type PolicyName, parsePolicyName } from '@signet/policy-engine/names';
 import type { WirePolicy } from '@signet/policy-engine/wire';
 import { InvalidRequestError } from '../errors.ts';
 
-/** Which version of a policy to take, by its short name; policies that are not named come in their active version. */
+/** Requested version of a policy, by its short name; policies that are not named come in their active version. */
 export type PolicyVersions = ReadonlyMap<PolicyName, string>;
 
 const maxSelections = 100;
@@ -34,10 +34,10 @@ export function selectPolicies(policies: readonly WirePolicy[], versions: Policy
     .sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-/** Of the policies in force; a snapshot keeps its list for as long as they do not change. */
+/** Cache by policies in force; a snapshot keeps its list for as long as they do not change. */
 const conditional = new WeakMap<readonly WirePolicy[], boolean>();
 
-/** Whether an assertion of the policies of a bundle has conditions. */
+/** True if an assertion of the policies of a bundle has conditions. */
 export function haveConditions(policies: readonly WirePolicy[], versions: PolicyVersions): boolean {
   const known = versions.size === 0 ? conditional.get(policies) : undefined;
   if (known !== undefined) return known;

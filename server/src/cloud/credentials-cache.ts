@@ -11,7 +11,7 @@ type Entry =
   | { readonly kind: 'credentials'; readonly credentials: TemporaryCredentials; readonly renewAt: number }
   | { readonly kind: 'refusal'; readonly error: DomainError; readonly renewAt: number };
 
-/** How long a refusal is remembered, so that it is not asked for again and again, in milliseconds. */
+/** Lifetime of a cached refusal, so that it is not requested again and again, in milliseconds. */
 const refusalLifeMs = 120_000;
 
 /**

@@ -1,7 +1,7 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '../errors.ts';
 
-/** What `GET /domain/{domainName}/role/{roleName}/creds` asks for (docs/reference/cloud-credentials.md#who-may). */
+/** Request of `GET /domain/{domainName}/role/{roleName}/creds` (docs/reference/cloud-credentials.md#who-may). */
 export interface CredentialsRequest {
   readonly domain: DomainName;
   /** Cloud role name, with its path if it has one; keeps its case. */
@@ -16,7 +16,7 @@ export interface CredentialsRequest {
  */
 const roleName = /^(?:[a-zA-Z0-9][a-zA-Z0-9\-._]*\/)*[a-zA-Z0-9\-._=+@,]{1,64}$/;
 const maxRoleLength = 576;
-/** What a name that is none is refused with. */
+/** Error text for a malformed role name. */
 export const notARole =
   'roleName is not a valid AWSArnRoleName: letters, digits and `-._=+@,`, at most 64, after path elements that end with `/`';
 const externalIdGrammar = /^[\w+=,.@:/-]{2,1224}$/;

@@ -22,11 +22,11 @@ export interface GetCredentialsDeps {
   readonly cache: CredentialsCache;
 }
 
-/** Told what a request costs, so that its caller pays. */
+/** Callbacks for the cost of a request, which its caller is charged. */
 interface Spending {
   /** The cloud is asked. */
   readonly asked?: () => void;
-  /** What decisions cost, in units of `maxWork` of the engine. */
+  /** Called with the cost of decisions, in units of `maxWork` of the engine. */
   readonly compared?: (work: number) => void;
 }
 
@@ -50,7 +50,7 @@ export async function getCredentials(
   return credentials;
 }
 
-/** Who asks for what, and who is told what it costs to decide. */
+/** Caller, requested role, and callbacks for the cost of the decision. */
 interface Asking {
   readonly principal: PrincipalName;
   readonly request: CredentialsRequest;

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import type { PrincipalName } from '@signet/policy-engine/names';
 import type { CredentialsRequest } from './credentials-request.ts';
 
-/** One call of AssumeRole, in the cloud's terms. */
+/** Call of AssumeRole, in the cloud's terms. */
 export interface RoleSession {
   readonly roleArn: string;
-  /** Who it was, for the cloud's audit trail: letters, digits and `_=,.@-`, 2 to 64 of them. */
+  /** Name of the caller for the cloud's audit trail: letters, digits and `_=,.@-`, 2 to 64 of them. */
   readonly sessionName: string;
   readonly sourceIdentity: string;
   readonly tags: readonly { readonly key: string; readonly value: string }[];
@@ -38,7 +38,7 @@ export function roleSession(account: string, principal: PrincipalName, request: 
   };
 }
 
-/** The cloud allows so many characters in the name of a session. */
+/** Maximum length of a session's name in the cloud. */
 const maxNameLength = 64;
 
 /** A principal that is too long keeps its start and gets a digest, so that two principals never share a name. */

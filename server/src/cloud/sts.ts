@@ -9,7 +9,7 @@ import type { RoleSession, TemporaryCredentials } from './role-session.ts';
 interface StsOptions {
   /** Region of the endpoint, e.g. `eu-central-1`. */
   readonly region: string;
-  /** Another endpoint than the region's own, e.g. of a private link. */
+  /** Endpoint instead of the region's own, e.g. of a private link. */
   readonly endpoint?: string;
   /** Milliseconds for one attempt, connecting included. Default 5000. */
   readonly timeoutMs?: number;

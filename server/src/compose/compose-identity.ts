@@ -46,14 +46,17 @@ interface IdentityParts extends DecideAgainDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Absent: instances get no SSH certificates. */
+  /** Issuing of SSH certificates; absent: instances get none. */
   readonly ssh?: IssueSshDeps | undefined;
   readonly peers?: Peers;
-  /** Told of attestations. */
+  /** Observer of attestations. */
   readonly observer?: Pick<Observer, 'attested' | 'certificateIssued'> | undefined;
-  /** Absent: nobody collects spans. */
+  /** Tracing; absent if no spans are collected. */
   readonly tracing?: Tracing | undefined;
-  /** Who looks at the store, and notices when it has another history than before; absent: nobody, and it has one. */
+  /**
+   * Poller of the store, which notices when it has another history than before; absent: no polling, and a constant
+   * history.
+   */
   readonly live?: Pick<LiveSnapshot, 'onLook' | 'onOtherHistory'>;
 }
 
@@ -107,7 +110,7 @@ export async function openIdentity(parts: IdentityParts): Promise<OpenIdentity> 
   };
 }
 
-/** As many as fit a line of the log; `signet certificate revoke` takes them one by one. */
+/** Serial numbers in a line of the log; `signet certificate revoke` takes them one by one. */
 const serialsALine = 50;
 
 function logMissing(serials: readonly string[], logger: Logger): void {
@@ -122,7 +125,7 @@ async function openConfiguredIssuers({ config, logger }: IdentityParts): Promise
   return openIssuers({ ...issuerFilesOf(config), onError });
 }
 
-/** What the configuration says of the issuers. */
+/** Issuers of the configuration. */
 export function issuerFilesOf({ certificates, crl }: ServerConfig): Omit<Parameters<typeof openIssuers>[0], 'onError'> {
   const { issuers: sources, roots, reloadIntervalMs } = certificates;
   return { sources, roots, rootLists: crl.roots, distributionPoints: crl.distributionPoints, reloadIntervalMs };
@@ -208,7 +211,7 @@ export function publishedHosts({ baseUrl, issuer }: Pick<ServerConfig, 'baseUrl'
   return hosts.map((host) => host.replace(/^\[|\]$|\.$/g, ''));
 }
 
-/** Whether clients know the server by a name: by its addresses, or by its certificate. */
+/** Predicate: clients know the server by a name, from its addresses or its certificate. */
 export function serverHostsOf(config: Pick<ServerConfig, 'baseUrl' | 'issuer' | 'tls'>): (host: string) => boolean {
   const hosts = publishedHosts(config);
   const certificate = new X509Certificate(readFileSync(config.tls.certificate));

@@ -19,7 +19,7 @@ import type { Issuers } from '../x509/issuers.ts';
 /** Takes what a process counts, in place of a listener of its own. */
 export type TellMetrics = (read: () => Promise<readonly object[]>) => void;
 
-/** What a server counts, and where it is given out. */
+/** Metrics of a server, and their outlet. */
 interface OpenMetrics {
   readonly observer: ServerMetrics['observer'];
   /** From now on whoever asks is answered. Answers where; undefined where another process does that. Throws what listening throws. */
@@ -71,7 +71,7 @@ interface StateParts {
   readonly callerClocks: Pick<CallerClocks, 'disagree'>;
   readonly live: Pick<LiveSnapshot, 'current' | 'status'>;
   readonly clock: Clock;
-  /** Absent: no certificates are issued. */
+  /** Identity parts; absent: no certificates are issued. */
   readonly identity?:
     | {
         readonly instances: { readonly issuers: Pick<Issuers, 'current'> };
@@ -84,7 +84,7 @@ interface StateParts {
   };
 }
 
-/** What the gauges show. Asks neither the store nor a file. */
+/** State for the gauges. Reads neither the store nor a file. */
 export function stateOfServer({ store, live, clock, storeWatch, callerClocks, ...parts }: StateParts): ServerState {
   const now = clock.now();
   const { counter, refreshedAt, isStoreReadable, divergence } = live.status();
@@ -133,11 +133,11 @@ function certificatesOf(
 interface GiveOutDeps {
   readonly config: ServerConfig;
   readonly logger: Logger;
-  /** Those of each process. */
+  /** Readings of each process. */
   readonly read: () => Promise<readonly (readonly { readonly name: string }[])[]>;
 }
 
-/** What answers scrapers. */
+/** Listener for scrapers. */
 type MetricsOutlet = Awaited<ReturnType<typeof startMetricsServer>>;
 
 /** Gives out the metrics of one process or several where the configuration says. Throws what listening throws. */

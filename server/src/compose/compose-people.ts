@@ -11,7 +11,7 @@ import type { LoginIssuer } from '../people/log-in.ts';
 
 type LoginIssuerConfig = ServerConfig['people']['issuers'][number];
 
-/** What the login of people needs. Throws when a file of an issuer cannot be read. */
+/** Dependencies of the login of people. Throws when a file of an issuer cannot be read. */
 export async function loginParts(
   { people }: Pick<ServerConfig, 'people'>,
   issuing: IssueRecordedDeps,

@@ -10,7 +10,7 @@ import type { Store } from '../model/store.ts';
 import type { LiveSnapshot } from '../snapshot/live-snapshot.ts';
 import type { StoreWatch } from '../store-watch/store-watch.ts';
 
-/** What the configuration says of scheduled rotations; undefined where keys are rotated by hand alone. */
+/** Scheduled rotations of the configuration; undefined where keys are rotated by hand alone. */
 export function rotationScheduleOf({ keys }: Pick<ServerConfig, 'keys'>): RotationSchedule | undefined {
   const { rotateEverySeconds, prepublishSeconds } = keys;
   if (rotateEverySeconds === undefined) return undefined;
@@ -43,7 +43,7 @@ export function openScheduledRotation(config: ServerConfig, parts: RotationParts
     onError: (error, purpose) =>
       logger.error({ purpose, error: String(error) }, 'a signing key cannot be rotated by schedule, tried again later'),
   });
-  // What a clock in doubt takes for due may not be.
+  // No rotation by a clock in doubt: a due date may be wrong.
   live.onLook(() => storeWatch.clock().state === 'fit' && rotation.look());
   return rotation;
 }

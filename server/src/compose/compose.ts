@@ -42,13 +42,13 @@ type ManagementDeps = NonNullable<HttpServerDeps['management']>;
 interface ServerDeps {
   readonly logger: Logger;
   readonly clock?: Clock;
-  /** Milliseconds of a clock that nobody sets; default: that of the process. */
+  /** Monotonic clock in milliseconds; default: that of the process. */
   readonly monotonic?: () => number;
   /** The store to use; else the one of the configuration is opened, and closed with the server. */
   readonly store?: Store;
   /** The other processes of this server; none by default. */
   readonly peers?: Peers;
-  /** Who gives out what this process counts; by default it does so itself, where the configuration says. */
+  /** Outlet of this process's metrics; by default its own, by the configuration. */
   readonly tellMetrics?: TellMetrics | undefined;
 }
 
@@ -94,7 +94,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const refresh = async (): Promise<void> => {
     await Promise.all([live.refresh(), identity.refresh(), storeWatch.refresh()]);
   };
-  // What cannot be read now is read at the next look, which says so.
+  // A failed read is repeated and reported at the next poll.
   store.watch(() => void refresh().catch(() => undefined));
   const dryRuns = cleanup.adopt(openDryRuns({ place: config.store, logger }), (open) => open.close());
   const changed = () => Promise.all([refresh(), peers.refresh()]);
@@ -134,7 +134,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   };
 }
 
-/** What goes on beside the requests; answers what ends it. */
+/** Starts the work beside the requests; returns the function that ends it. */
 function startBesides(config: ServerConfig, parts: Parameters<typeof openScheduledRotation>[1]): () => Promise<void> {
   const { live, logger } = parts;
   const overruns = reportOverruns(() => live.current(), logger);
@@ -161,7 +161,7 @@ async function managementDeps(config: ServerConfig, { live, ...parts }: Manageme
   };
 }
 
-/** What a server writes while it starts tells no time. */
+/** Opens the own store; writes of a starting server are no evidence of the time. */
 function openOwnStore(
   { store }: ServerConfig,
   { logger, clock = systemClock }: ServerDeps,
@@ -208,7 +208,7 @@ async function openPrivateKeys(
   return privateKeys;
 }
 
-/** Who is told of what happens, and when. */
+/** Dependencies of the watches. */
 interface Watching {
   readonly logger: Logger;
   readonly clock: Clock;

@@ -13,7 +13,7 @@ interface RefusedCredentials {
 
 interface RefusedCredentialsDeps {
   readonly store: Pick<Store, 'change'>;
-  /** Who counts: the actor of the audit records. */
+  /** Actor of the audit records. */
   readonly actor: string;
   readonly onError: (error: unknown) => void;
 }
@@ -53,7 +53,7 @@ export function countRefusedCredentials({ store, actor, onError }: RefusedCreden
   };
 }
 
-/** Those of a running server. */
+/** Refused credentials of a running server. */
 export function openRefusedCredentials(store: Store, logger: Logger): RefusedCredentials {
   const onError = (error: unknown) =>
     logger.error({ error: String(error) }, 'the count of refused credentials cannot be written yet');

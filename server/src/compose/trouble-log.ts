@@ -7,7 +7,7 @@ const repeatMs = 60_000;
 /** Tells of one kind of trouble: when it begins, once a minute while it lasts, and when it has passed. */
 interface TroubleLog {
   failed(error: unknown): void;
-  /** What failed was done: costs nothing where nothing has failed. */
+  /** Records a success: costs nothing if nothing has failed. */
   passed(): void;
 }
 

@@ -10,7 +10,7 @@ interface IssuerEntry {
   readonly key: string;
 }
 
-/** What to do with the list, by the places of its entries. */
+/** Edit of the list, by the places of its entries. */
 export type IssuersEdit =
   /** A new one behind those that are there: it publishes its list, and signs when it is made the first. */
   | { readonly kind: 'add'; readonly entry: IssuerEntry }

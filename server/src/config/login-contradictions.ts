@@ -32,7 +32,7 @@ function namesFaults({ subjects, claim, prefix, emailDomain }: LoginIssuerValues
   ];
 }
 
-/** Whether a claim of one issuer could have the name that another issuer gives: two people would be one. */
+/** True if a claim of one issuer could have the name that another issuer gives: two people would share it. */
 function mayNameAlike(one: LoginIssuerValues, other: LoginIssuerValues): boolean {
   if (one.claim === undefined) return false;
   if (other.claim !== undefined) return other.prefix.startsWith(one.prefix);

@@ -5,7 +5,7 @@ export type MetricsListener =
   | { readonly kind: 'port'; readonly host: string; readonly port: number }
   | { readonly kind: 'socket'; readonly path: string };
 
-/** Undefined where nobody wants metrics: then nothing is counted. */
+/** Metrics listener; undefined where none is configured: then nothing is counted. */
 export function metricsListenerOf({ metrics }: Pick<ConfigValues, 'metrics'>): MetricsListener | undefined {
   const { host, port, socket } = metrics.listen;
   if (socket !== undefined) return { kind: 'socket', path: socket };

@@ -15,14 +15,14 @@ export interface PostgresSettings {
   readonly poolSize: number;
   readonly statementTimeoutMs: number;
   readonly connectTimeoutMs: number;
-  /** Whether changes are told to the other servers at once, over a connection more. */
+  /** True to notify the other servers of changes at once, over another connection. */
   readonly listen: boolean;
   readonly migrate: 'auto' | 'manual';
 }
 
 /** A place to connect to. */
 export interface PostgresHost {
-  /** As configured, for messages. */
+  /** Name as configured, for messages. */
   readonly name: string;
   /** A name, an address without brackets, or the folder of a socket. */
   readonly host: string;
@@ -49,7 +49,7 @@ function hostAt(name: string, host: string, port: string | undefined, isLocal: b
   return number >= 1 && number <= 65_535 ? { name, host, port: number, isLocal } : undefined;
 }
 
-/** Whether a name or an address (without brackets) is that of the own machine. */
+/** True if a name or an address (without brackets) is that of the own machine. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

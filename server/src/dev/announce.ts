@@ -12,7 +12,7 @@ interface AnnouncementPlaces {
   readonly data: string;
   /** Where the commands are typed. */
   readonly working: string;
-  /** How `signet` is called there. */
+  /** Command by which `signet` is run there. */
   readonly program: string;
 }
 

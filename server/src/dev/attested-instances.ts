@@ -12,8 +12,8 @@ import type { SampleInstancesDeps, SampleSpec } from './sample-instances.ts';
 import { waitUntilKnown } from './server-state.ts';
 
 /**
- * Whether the policies of this world let the example provider vouch for the sample service. Those of a world that was made by an
- * earlier version do not until they are applied again: its service goes on with join tokens.
+ * True if the policies of this world let the example provider attest the sample service. Those of a world that was made
+ * by an earlier version do not until they are applied again: its service goes on with join tokens.
  */
 export async function mayProviderVouch({ paths, identities, baseUrl }: SampleInstancesDeps): Promise<boolean> {
   const operator = identities['sys.auth.operator'];
@@ -41,7 +41,7 @@ export async function attestedSample(deps: SampleInstancesDeps, providerUrl: str
   };
 }
 
-/** Says in the store where the provider is called; a service that somebody has removed stays removed. */
+/** Registers the provider's endpoint in the store; a service that was removed stays removed. */
 async function setEndpoint({ paths, clock }: SampleInstancesDeps, endpoint: string): Promise<StoreState> {
   const parts = splitPrincipal(parsePrincipalName(attestingProvider));
   const store = await openStore({ kind: 'sqlite', file: join(paths.dataDir, 'signet.db') }, { clock });

@@ -6,7 +6,7 @@ import type { Environment } from '../config/env.ts';
 import { ownProgram } from '../own-files.ts';
 
 export interface ChildSpec {
-  /** As it is called in messages. */
+  /** Name in messages. */
   readonly name: string;
   /** The script to run with this process's Node. */
   readonly script: string;
@@ -16,7 +16,7 @@ export interface ChildSpec {
   readonly environment: Environment;
 }
 
-/** How a program ended: `text` says it in words, with the last thing it said. */
+/** End of a program: `text` describes it, with the last line of its output. */
 interface ChildEnd {
   readonly text: string;
 }
@@ -83,7 +83,7 @@ async function endOf(child: ChildProcess, spec: ChildSpec, logStart: number): Pr
   return { text: `${spec.name} ${how}${last === '' ? '' : `: ${last}`}` };
 }
 
-/** What a program said last on standard error: the reason, when it ended by itself. */
+/** Last line of a program on standard error: the reason, when it ended by itself. */
 function lastLine(file: string, from: number): string {
   const lines = readFileSync(file).subarray(from).toString('utf8').trimEnd().split('\n');
   return (lines.at(-1) ?? '').slice(0, 500);

@@ -19,7 +19,7 @@ export interface WorldPaths {
   readonly policyDir: string;
   readonly updaterConfig: string;
   readonly providerConfig: string;
-  /** What is running, for people and programs. */
+  /** State file of the running world, for people and programs. */
   readonly state: string;
   /** Says that the world was made to its end. */
   readonly complete: string;
@@ -55,7 +55,7 @@ export function worldPaths(folder: string): WorldPaths {
 export function openDataFolder(paths: WorldPaths): void {
   mkdirSync(paths.folder, { recursive: true, mode: 0o700 });
   const found = readdirSync(paths.folder);
-  // In an empty one there is nothing that somebody else can have prepared; a folder of somebody else cannot be closed to him.
+  // An empty folder cannot have been prepared by another user; a folder of another user cannot be closed to him.
   if (found.length > 0) refuseOthersFolder(paths.folder, 'use `--data` with a folder of your own');
   if (found.length > 0 && !found.some((name) => name === 'dev.lock' || name === 'signet.yaml')) {
     throw new UsageError(`folder \`${paths.folder}\` holds files of something else`);

@@ -26,7 +26,7 @@ interface DevOptions {
   readonly json?: boolean;
 }
 
-/** How long a program may take to end in order; all of them end at once. */
+/** Deadline for a program to end in order; all of them end at once. */
 const graceMs = 9000;
 
 /** `signet dev`: the whole system on this machine. What `npm start` runs. */
@@ -116,7 +116,7 @@ function announce(state: DevState, paths: WorldPaths, options: DevOptions, attes
   else print(announcement(state, { data: paths.folder, working, program: programFor(working) }, attested), false);
 }
 
-/** A program that ends although nobody asked is said; the others go on, as they would on their own machines. */
+/** Reports a program that ended unasked; the others go on, as they would on their own machines. */
 async function reportEnd(child: Child, paths: WorldPaths, signal: AbortSignal): Promise<void> {
   const { text } = await child.ended;
   if (!signal.aborted) process.stderr.write(`signet: ${text} (the others go on; logs are in ${paths.logs})\n`);

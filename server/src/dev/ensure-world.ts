@@ -47,7 +47,7 @@ export async function ensureWorld(deps: EnsureWorldDeps): Promise<{ identities: 
     const hosts = { host: '127.0.0.1', port, hosts: [] };
     const sshHosts = [sampleHost];
     await initialise({ folder: paths.folder, ...hosts, trustDomain, sshHosts, identities: [], ...context }, clock);
-    // One person's world: what is public elsewhere is private here.
+    // Private files: this world has one user, while they would be public elsewhere.
     for (const name of readdirSync(paths.ca)) chmodSync(join(paths.ca, name), 0o600);
   }
   await listenOn(paths.config, port);
@@ -73,7 +73,7 @@ async function fillStore(store: Store, deps: EnsureWorldDeps, identities: DevSta
   if (!existsSync(paths.complete)) await replaceFile(paths.complete, '{}\n', { mode: 0o600 });
 }
 
-/** A world of before has a line for names of the trust domain only; one that somebody has edited stays. */
+/** Updates known hosts: an earlier world has a line for names of the trust domain only; an edited one stays. */
 async function keepKnownHosts({ ca }: WorldPaths): Promise<void> {
   const file = join(ca, 'ssh-known-hosts');
   const authority = parseSshAuthority(readFileSync(join(ca, 'ssh-host.key.pem'), 'utf8'), 'ssh-host.key.pem');
@@ -120,7 +120,7 @@ export async function registerPublicKeys(
   }
 }
 
-/** A service that somebody has removed stays away. */
+/** Registers keys of services; a service that was removed stays removed. */
 async function registerKeys(store: Store, identities: DevState['identities'], names: readonly string[]): Promise<void> {
   for (const name of names) {
     const files = identities[name];

@@ -23,7 +23,7 @@ export const sampleInstances = [
   'media.guest',
 ] as const;
 
-/** Those that it takes to get there: the first operator, and the server itself. Their certificates are made here. */
+/** Services needed for the start: the first operator, and the server itself. Their certificates are made here. */
 export const bootstrapServices = ['sys.auth.operator', 'sys.auth.server'] as const;
 
 export const trustDomain = 'signet.local';

@@ -29,7 +29,7 @@ export async function ensureMachines(paths: WorldPaths): Promise<void> {
   }
 }
 
-/** What the example provider is told of them: digests only. */
+/** Settings of the example provider for them: digests only. */
 export function attestationSettings(paths: WorldPaths): Record<string, unknown> {
   const machine = (id: string) => {
     const secret = readFileSync(secretFile(paths, id), 'utf8').trim();

@@ -20,7 +20,7 @@ import { StoppedError } from './start-world.ts';
 export interface SampleInstancesDeps {
   readonly paths: WorldPaths;
   readonly identities: DevState['identities'];
-  /** Of the token server, which answers. */
+  /** URL of the token server, which is running. */
   readonly baseUrl: string;
   readonly clock: Clock;
   /** Says what does not stop anything. */
@@ -39,7 +39,7 @@ interface Sample {
 /** An instance of a sample service. */
 export interface SampleSpec {
   readonly name: string;
-  /** Who vouches for it. */
+  /** Provider that attests it. */
   readonly provider: string;
   readonly instanceId: string;
   readonly attestation: IdentityAgentOptions['attestation'];
@@ -83,7 +83,7 @@ export async function registerSamples(
       const outcome = await sample.agent.step({ signal: deps.signal });
       if (deps.signal.aborted) throw new StoppedError();
       if (outcome.kind !== 'failed') return linkFiles(sample);
-      // That of an earlier start may still be good, although nobody renews it.
+      // The certificate of an earlier start may still be valid, although it is not renewed.
       if (!isFit(sample.files, authority, deps.clock.now())) throw new Error(describeFailure(sample, outcome));
       deps.warn(describeFailure(sample, outcome));
     }),

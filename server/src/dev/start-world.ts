@@ -24,7 +24,7 @@ interface StartWorldDeps {
   readonly signal: AbortSignal;
 }
 
-/** How long each program may take to answer. */
+/** Timeout of each program's start. */
 const readyMs = 60_000;
 
 /** The token server, which answers. */

@@ -11,10 +11,12 @@ import { ConflictError } from '../errors.ts';
 
 /* A complete backup is a compressed tar archive in a file of age (age-encryption.org/v1): without Signet, `age -d FILE | tar xz` reads it. */
 
-/** Whom an archive is encrypted for: those who know a passphrase, or the holders of the keys of recipients (`age1…`). */
+/**
+ * Recipients of an encrypted archive: those who know a passphrase, or the holders of the keys of recipients (`age1…`).
+ */
 export type ArchiveLock = { readonly passphrase: string } | { readonly recipients: readonly string[] };
 
-/** What opens one: the passphrase, or identities of age (`AGE-SECRET-KEY-1…`) with the digest of the file. */
+/** Key that opens one: the passphrase, or identities of age (`AGE-SECRET-KEY-1…`) with the digest of the file. */
 export type ArchiveKey =
   | { readonly passphrase: string; readonly digest?: string | undefined }
   | { readonly identities: readonly string[]; readonly digest: string };
@@ -69,7 +71,7 @@ export async function readArchive(file: string, folder: string, key: ArchiveKey)
   }
 }
 
-/** Of a pipe, which can be read once; still encrypted. */
+/** Copy of a pipe, which can be read once; still encrypted. */
 async function copyOf(pipe: string, copy: string): Promise<string> {
   await pipeline(createReadStream(pipe), createWriteStream(copy, { flags: 'wx', mode: 0o600 }));
   return copy;
@@ -138,7 +140,7 @@ function decrypterFor(key: ArchiveKey): Decrypter {
   return decrypter;
 }
 
-/** What is wrong with a key is not said: an identity is a secret. */
+/** Adds a key without its error in the message: an identity is a secret. */
 function addTo(add: () => void, what: string): void {
   try {
     add();

@@ -64,7 +64,7 @@ function copyInto(path: string, copy: string): void {
 interface Unpacked {
   readonly config: string;
   readonly madeAt: string;
-  /** Of a store of SQLite, which is in place. */
+  /** Epoch of a SQLite store, which is in place. */
   readonly epoch?: number;
   /** The backup of a store of PostgreSQL, which is to be restored into a database. */
   readonly storeBackup?: string;

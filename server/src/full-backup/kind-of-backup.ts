@@ -1,9 +1,12 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 
-/* How each file of age (age-encryption.org/v1) and of SQLite begins. */
+/* Leading bytes of the files of age (age-encryption.org/v1) and of SQLite. */
 const beginnings = { complete: 'age-encryption.org/v1\n', store: 'SQLite format 3\0' } as const;
 
-/** What `signet backup` wrote into a file, with `--all` or without, by how it begins; undefined for anything else. */
+/**
+ * Kind of backup by a file's first bytes, as `signet backup` writes it with `--all` or without; undefined for anything
+ * else.
+ */
 export function kindOfBackup(file: string): keyof typeof beginnings | undefined {
   const found = beginningOf(file);
   if (found.startsWith(beginnings.complete)) return 'complete';
@@ -13,7 +16,7 @@ export function kindOfBackup(file: string): keyof typeof beginnings | undefined 
 function beginningOf(file: string): string {
   let handle: number;
   try {
-    // What is read from a pipe is gone for who reads on, and one that nobody writes to is waited for.
+    // Pipes are not read: their bytes would be lost to the next reader, and one without a writer would block.
     if (!statSync(file).isFile()) return '';
     handle = openSync(file, 'r');
   } catch {

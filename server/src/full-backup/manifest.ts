@@ -4,12 +4,12 @@ import { join, relative, sep } from 'node:path';
 import { z } from 'zod';
 import { ArchiveError } from './archive.ts';
 
-/** What a complete backup holds, in itself. */
+/** Manifest inside of a complete backup. */
 const manifestSchema = z.strictObject({
   format: z.literal(1),
   madeAt: z.iso.datetime(),
   storeKind: z.enum(['sqlite', 'postgres']),
-  /** Of the backup of the store, as `signet backup` prints it. */
+  /** Digest of the store's backup, as `signet backup` prints it. */
   storeDigest: z.string().regex(/^[0-9a-f]{64}$/),
   /** Where the backup of the store is. */
   store: z.string(),

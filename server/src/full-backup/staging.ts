@@ -4,15 +4,16 @@ import { lockFile } from '@signet/policy-engine/internal/files';
 import { ConflictError } from '../errors.ts';
 
 /*
- * What a complete backup holds lies open in a folder of this user while it is packed or unpacked. Nobody looks for keys there afterwards, so it goes
- * whatever ends the work: an error, a signal, or, with the next work beside it, the end of a process or a machine.
+ * Staging folder of this user for the unencrypted contents of a complete backup while it is packed or unpacked. It
+ * holds keys, so it is removed whatever ends the work: an error, a signal, or, with the next work beside it, the end of
+ * a process or a machine.
  */
 
 type StagingKind = 'backup' | 'restore';
 
 const stagingName = /^\.signet-(backup|restore)-\w{6}$/;
 const lockName = 'lock';
-/** Another process may take a folder for one that was left behind before it is locked. */
+/** Retries: another process may take a folder for a leftover before it is locked. */
 const attempts = 5;
 const endings = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -67,7 +68,7 @@ async function lockOf(staging: string): Promise<AsyncDisposable | undefined> {
 async function removeAbandoned(parent: string): Promise<void> {
   for (const name of readdirSync(parent)) {
     const staging = join(parent, name);
-    // One without the file of a lock has just been made.
+    // A folder without a lock file has just been made.
     if (!stagingName.test(name) || !isOwnFolder(staging) || !existsSync(join(staging, lockName))) continue;
     await using lock = await lockOf(staging);
     if (lock !== undefined) rmSync(staging, { recursive: true, force: true });

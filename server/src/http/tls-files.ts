@@ -13,7 +13,7 @@ interface TlsFilesWatch {
   close(): Promise<void>;
 }
 
-/** How often the files are looked at. */
+/** Interval of checks of the files. */
 const lookMs = 1000;
 /** Certificate and key are two files: wait until both are written. */
 const settleMs = 200;

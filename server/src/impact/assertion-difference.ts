@@ -1,7 +1,7 @@
 import { type Atom, atomsOf } from './atoms.ts';
 import { Work } from './work.ts';
 
-/** One assertion that applies to somebody: an effect on every action and resource that its patterns match. */
+/** Assertion as applied to a principal: an effect on every action and resource that its patterns match. */
 export interface Assertion {
   readonly effect: 'ALLOW' | 'DENY';
   readonly action: string;
@@ -31,7 +31,7 @@ export interface PlacedFlip {
   readonly resource: Atom;
 }
 
-/** What flips between two assertion sets. */
+/** Accesses that flip between two assertion sets. */
 interface Difference {
   readonly flips: readonly PlacedFlip[];
   /** Puts one of them into words. */

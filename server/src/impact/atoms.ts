@@ -11,7 +11,7 @@ import { Work } from './work.ts';
 export interface Atom {
   /** A text of the atom. */
   readonly example: string;
-  /** Which of the patterns match it, by their index. */
+  /** Matching patterns, by their index. */
   readonly matches: ReadonlySet<number>;
 }
 

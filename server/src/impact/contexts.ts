@@ -15,7 +15,7 @@ import type { Assertion } from './assertion-difference.ts';
 import { PatternsTooComplexError } from './atoms.ts';
 import { Work } from './work.ts';
 
-/** One value of a condition that is not about single values, e.g. a network. */
+/** Value of a condition for a set of values, e.g. a network. */
 interface Term {
   readonly operator: ConditionOperator;
   readonly value: string;
@@ -34,13 +34,13 @@ export interface OtherValues {
 /** Values of one condition key: one of them, others, or `null` where the host gives none. */
 export type ValueSet = { readonly is: string } | OtherValues | null;
 
-/** What hosts say of themselves, as far as conditions tell them apart. */
+/** Hosts by their values, as far as conditions distinguish them. */
 export type ContextSet = Readonly<Partial<Record<ConditionKey, ValueSet>>>;
 
 /** Hosts for which the same assertions count. */
 export interface ContextClass {
   readonly set: ContextSet;
-  /** One of them. */
+  /** Example of them. */
   readonly example: DecisionContext;
 }
 
@@ -126,7 +126,7 @@ function landmarksOf(conditions: readonly Condition[]): Parameters<typeof valueS
   };
 }
 
-/** What a term says of a value: whether it holds, or that it cannot read it. */
+/** Result of a term for a value: whether it holds, or undefined if it cannot read the value. */
 type Answer = boolean | undefined;
 
 interface ReadyTerm extends Term {

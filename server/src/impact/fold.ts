@@ -12,23 +12,23 @@ import {
   touchedDomains,
 } from './impact.ts';
 
-/** What somebody may look at. */
+/** Rights of a principal to look at domains. */
 export interface Viewer {
-  /** Whether all roles and groups of a domain are visible. */
+  /** True if all roles and groups of a domain are visible. */
   seesAll(domain: DomainName): boolean;
   /** `domain`, `role.<name>` or `group.<name>`. */
   sees(domain: DomainName, object: string): boolean;
 }
 
 export interface FoldedImpact extends Impact {
-  /** Whether access may change in domains that the viewer does not see. */
+  /** True if access may change in domains that the viewer does not see. */
   readonly more: boolean;
 }
 
 /**
- * The impact as somebody may know it. INVARIANT: it is found in snapshots in which one stand-in takes the place of all members of each role
- * and group that the viewer does not see, so that nothing in it depends on who these members are; the stand-in is told as
- * `via <domain>:group.<name>`. `own` is the domain that the viewer changes.
+ * Impact as far as the viewer may know it. INVARIANT: it is found in snapshots in which one stand-in takes the place of
+ * all members of each role and group that the viewer does not see, so that nothing in it depends on who these members
+ * are; the stand-in is shown as `via <domain>:group.<name>`. `own` is the domain that the viewer changes.
  */
 export function* foldedImpactInSteps(comparison: Comparison, own: DomainName, viewer: Viewer): Steps<FoldedImpact> {
   const { before, after } = comparison;

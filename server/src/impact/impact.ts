@@ -19,7 +19,9 @@ import { domainAssertions } from './domain-assertions.ts';
 import { type PrincipalClass, principalClasses, type SwitchedOffPrincipals, switchedOff } from './principal-classes.ts';
 import { ImpactTooLargeError, Work } from './work.ts';
 
-/** Requests whose answer changes for somebody. `principal` is a name, or a wildcard for all others that it covers. */
+/**
+ * Requests whose answer changes for a principal. `principal` is a name, or a wildcard for all others that it covers.
+ */
 export interface AccessChange extends Omit<Flip, 'example'> {
   readonly domain: DomainName;
   readonly principal: string;
@@ -39,21 +41,21 @@ export interface AccessChange extends Omit<Flip, 'example'> {
 export interface ImpactTotals {
   readonly gains: number;
   readonly losses: number;
-  /** Else there are at least so many: finding the others would take too much. */
+  /** False if the numbers are lower bounds: finding the others would take too much. */
   readonly isExact: boolean;
 }
 
-/** Who gains and who loses which access. */
+/** Access that principals gain or lose. */
 export interface Impact {
   readonly changes: readonly AccessChange[];
-  /** Present when it is too large to list. */
+  /** Totals; present when it is too large to list. */
   readonly totals?: ImpactTotals;
 }
 
 /**
- * Who gains and who loses which access between two snapshots at `now` (milliseconds): exact over memberships, groups,
- * delegation, wildcards, conditions and DENY. Sorted by domain, then by principal (names before wildcards). Pure.
- * Throws `PatternsTooComplexError`.
+ * Access gained and lost between two snapshots at `now` (milliseconds): exact over memberships, groups, delegation,
+ * wildcards, conditions and DENY. Sorted by domain, then by principal (names before wildcards). Pure. Throws
+ * `PatternsTooComplexError`.
  */
 export function impactOf(before: Snapshot, after: Snapshot, now: number): readonly AccessChange[] {
   return runAtOnce(impactInSteps(before, after, now)).changes;
@@ -127,7 +129,7 @@ class Listing {
   }
 }
 
-/** The domains in which somebody's access may differ between two snapshots, sorted. */
+/** Domains in which access may differ between two snapshots, sorted. */
 export function touchedDomains(before: Snapshot, after: Snapshot): readonly DomainName[] {
   const names = new Set([...before.domains.keys(), ...after.domains.keys()]);
   const differs = (name: DomainName) =>
@@ -142,14 +144,14 @@ export function touchedDomains(before: Snapshot, after: Snapshot): readonly Doma
   return [...names].filter((name) => isTouched(name) || reachedFrom(before, name).some(isTouched)).sort();
 }
 
-/** Who is switched on or off between the two. */
+/** Principals that are enabled or disabled between the two. */
 function switchedBetween(was: SwitchedOffPrincipals, is: SwitchedOffPrincipals): SwitchedOffPrincipals {
   const differ = <Name>(one: ReadonlySet<Name>, other: ReadonlySet<Name>) =>
     new Set([...one, ...other].filter((name) => one.has(name) !== other.has(name)));
   return { services: differ(was.services, is.services), domains: differ(was.domains, is.domains) };
 }
 
-/** Whether roles or groups of a domain name one of these principals, or may do so by a wildcard. */
+/** Predicate: roles or groups of a domain name one of these principals, or may do so by a wildcard. */
 function namesAny({ services, domains }: SwitchedOffPrincipals): (members: DomainMembers) => boolean {
   if (services.size + domains.size === 0) return () => false;
   const prefixes = [...domains].map((name) => `${name}.`);
@@ -224,7 +226,7 @@ interface ContextDifference {
   describe(flip: PlacedFlip): Flip;
 }
 
-/** What differs, with the hosts for which it does. */
+/** Differing accesses, with the hosts that they concern. */
 function differenceIn(
   before: readonly ConditionalAssertion[],
   after: readonly ConditionalAssertion[],

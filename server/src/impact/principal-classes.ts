@@ -16,7 +16,7 @@ export interface PrincipalClass {
   readonly label: string;
   /** Only those of the wildcard's principals that are services of this domain, which is disabled on one side. */
   readonly within?: DomainName;
-  /** One of them. */
+  /** Example of them. */
   readonly example: PrincipalName;
 }
 
@@ -26,7 +26,7 @@ const stepsAName = 100;
 /** A name is compared with a prefix. */
 const stepsAPrefix = 3;
 
-/** Everybody who may hold a role of the domain in one of the snapshots, by classes: names first, each part sorted. */
+/** Principals that may hold a role of the domain in one of the snapshots, by classes: names first, each part sorted. */
 export function* principalClasses(
   sides: readonly { readonly snapshot: Snapshot; readonly domain: DomainSnapshot | undefined }[],
   off: readonly SwitchedOffPrincipals[] = sides.map(({ snapshot }) => switchedOff(snapshot)),
@@ -121,7 +121,9 @@ interface Taken {
 const letters = [...'sabcdefghijklmnopqrtuvwxyz0123456789_-.'];
 const endings = ['', 'omebody', '.somebody', 'x.y.somebody'];
 
-/** A principal that this prefix covers, that nobody named, that no longer prefix covers and whose domain is not disabled. */
+/**
+ * Principal that this prefix covers, that is not named, that no longer prefix covers and whose domain is not disabled.
+ */
 function exampleOf(prefix: string, taken: Taken): PrincipalClass | undefined {
   const isFree = (name: string) => {
     const domain = splitPrincipal(name as PrincipalName)?.domain;

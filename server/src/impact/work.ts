@@ -1,4 +1,4 @@
-/** What finding an impact may cost, and how much of it is listed. */
+/** Bounds on the cost of finding an impact, and on the listed part of it. */
 export interface ImpactBounds {
   /** Steps of a few nanoseconds each. */
   readonly maxSteps: number;
@@ -53,7 +53,7 @@ export class Work {
     if (this.#kept > this.bounds.maxKept) throw new ImpactTooLargeError('finding the impact takes too much memory');
   }
 
-  /** What has been spent so far. */
+  /** Cost so far. */
   cost(): { readonly steps: number; readonly kept: number } {
     return { steps: this.#steps, kept: this.#kept };
   }

@@ -5,12 +5,12 @@ import type { InstanceStore } from '../model/instance-store.ts';
 import type { Store } from '../model/store.ts';
 import { certificateKinds, type Observer, type StoreOperation } from '../observer.ts';
 
-/** What runs around each use of the store. */
+/** Wrapper around each use of the store. */
 export type AroundStore = <Result>(operation: StoreOperation, work: () => Promise<Result>) => Promise<Result>;
 
 type StoreObserver = Pick<Observer, 'certificateIssued' | 'certificatesRevoked'>;
 
-/** What each method of a store is for. Those that are missing ask no database. */
+/** Operation of each store method. Methods without one query no database. */
 const operations: Readonly<Partial<Record<keyof Store, StoreOperation>>> = {
   state: 'look',
   newestRecord: 'look',

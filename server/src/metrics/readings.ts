@@ -18,7 +18,7 @@ const reading = z.object({
   ),
 });
 
-/** What one process says of its metrics, as another one gets it. */
+/** Metrics of one process, in the form sent to another one. */
 export const readingsSchema = z.array(reading);
 
 export type Reading = z.infer<typeof reading>;
@@ -53,7 +53,10 @@ function withoutTotal(name: string): string {
   return name.replace(/_total$/, '');
 }
 
-/** What goes on counting when its process has ended: a sum that fell would be taken for a restart of everything it sums up. */
+/**
+ * Readings that stay after their process has ended: a falling sum would be taken for a restart of everything it sums
+ * up.
+ */
 export function lasting(readings: readonly Reading[]): readonly Reading[] {
   return readings.filter(
     ({ type, aggregator }) => aggregator !== 'omit' && (type === 'counter' || type === 'histogram'),

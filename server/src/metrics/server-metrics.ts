@@ -17,12 +17,12 @@ import { addStateGauges } from './state-gauges.ts';
 /** Seconds: from half a millisecond to five seconds. */
 const durationBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** What one process counts and measures. */
+/** Metrics of one process. */
 export interface ServerMetrics {
   readonly observer: Observer;
   /** Has the gauges read from now on; before, there are none. */
   follow(state: () => ServerState): void;
-  /** Everything as of now. */
+  /** All readings as of now. */
   read(): Promise<readonly { readonly name: string }[]>;
 }
 

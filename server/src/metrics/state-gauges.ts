@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import { clockWitnesses, type ServerState, unreadyReasons } from '../observer.ts';
 
-/** How the values of several processes of one server become one. */
+/** Aggregation of the values of several processes of one server. */
 type Together = 'sum' | 'min' | 'max';
 
 interface GaugeOptions<Label extends string> {

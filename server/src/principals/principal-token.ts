@@ -27,14 +27,17 @@ interface PrincipalTokenFields {
   readonly expiresAt: number;
 }
 
-/** Who a valid principal token names, since when (seconds since the epoch), and by which of its registered keys; absent: the server's. */
+/**
+ * Principal of a valid principal token, its time of issue (seconds since the epoch), and the registered key that signed
+ * it; absent: the server's.
+ */
 export interface VerifiedPrincipalToken {
   readonly principal: PrincipalName;
   readonly issuedAt: number;
   readonly keyId?: KeyId;
 }
 
-/** What tokens are verified by. */
+/** Rules for the verification of tokens. */
 interface PrincipalTokenRules {
   readonly snapshot: Snapshot;
   readonly findKeyId: FindKeyId;
@@ -58,8 +61,9 @@ const signedToken = /^[a-zA-Z0-9\\._%=:;,-]+$/;
 const seconds = /^\d{1,12}$/;
 
 /**
- * What a principal token proves (docs/reference/authentication.md#principal-tokens): `v=S1;d=…;n=…;…;s=<signature>`, signed by
- * the registered service key that `k` names (SHA-256 with RSA PKCS #1 or with ECDSA in DER). Throws `UnauthenticatedError`.
+ * Verifies a principal token (docs/reference/authentication.md#principal-tokens): `v=S1;d=…;n=…;…;s=<signature>`,
+ * signed by the registered service key that `k` names (SHA-256 with RSA PKCS #1 or with ECDSA in DER). Throws
+ * `UnauthenticatedError`.
  */
 export function verifyPrincipalToken(token: string, rules: PrincipalTokenRules, now: number): VerifiedPrincipalToken {
   const signatureAt = token.lastIndexOf(';s=');
@@ -83,7 +87,7 @@ export function verifyPrincipalToken(token: string, rules: PrincipalTokenRules, 
   return { principal, issuedAt, ...(keyId !== undefined && { keyId }) };
 }
 
-/** Whether the token's principal is still the one that made it. Throws `UnauthenticatedError`. */
+/** Requires that the token's principal is still the one that made it. Throws `UnauthenticatedError`. */
 export function requireOwnToken(
   { principal, issuedAt }: Pick<VerifiedPrincipalToken, 'principal' | 'issuedAt'>,
   snapshot: Snapshot,

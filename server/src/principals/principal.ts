@@ -20,7 +20,7 @@ import { altNamesOf, type ReadCertificate, readCertificate } from '../x509/certi
 import { oids } from '../x509/oids.ts';
 
 /**
- * Who is calling: a service or user, or the holder of a role certificate, who is not an identity
+ * Caller: a service or user, or the holder of a role certificate, who is not an identity
  * (docs/reference/authentication.md#who-a-certificate-names).
  */
 export type Principal =
@@ -31,7 +31,7 @@ export type Principal =
       readonly domain: DomainName;
       readonly role: RoleName;
       readonly thumbprint: string;
-      /** Whom it was given to, where it says so, and since when (milliseconds since the epoch). */
+      /** Holder that it was issued to, if stated, and since when (milliseconds since the epoch). */
       readonly holder?: { readonly name: PrincipalName; readonly since: number };
     };
 
@@ -87,7 +87,10 @@ function readStrictly(der: Buffer): ReadCertificate | undefined {
   }
 }
 
-/** Whether the basic constraints say CA, whatever the key usages say: a verifier that looks at one of them only would take it for one. */
+/**
+ * True if the basic constraints say CA, whatever the key usages say: a verifier that checks one of them only would
+ * accept it as one.
+ */
 function claimsAuthority(certificate: ReadCertificate): boolean {
   const constraints = certificate.extensions.get(oids.basicConstraints.hex);
   // SEQUENCE { cA BOOLEAN DEFAULT FALSE, … }: in DER it is empty for a leaf.
@@ -136,7 +139,7 @@ function principalOf(
   }
 }
 
-/** Whether a certificate with this serial number was revoked. */
+/** Predicate: a certificate with this serial number was revoked. */
 export type IsRevoked = (serial: string) => boolean;
 
 /**
@@ -166,7 +169,7 @@ export function checkClientCertificate(
 /** The certificates whose principal a snapshot knows, as it will for as long as it is in force. */
 const standing = new WeakMap<Snapshot, WeakSet<ClientCertificate>>();
 
-/** Whom a certificate names depends on it and the snapshot alone, so each pair is looked at once. */
+/** Requires an active principal. The result depends on certificate and snapshot alone, so each pair is checked once. */
 function requireStanding(certificate: ClientCertificate, snapshot: Snapshot): void {
   const known = standing.get(snapshot);
   if (known?.has(certificate) === true) return;

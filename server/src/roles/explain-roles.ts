@@ -6,7 +6,7 @@ import type { Steps } from '../steps/steps.ts';
 import { directRoles, grantedRoles } from './granted-roles.ts';
 import { maxPatternWork, RolePatterns } from './role-patterns.ts';
 
-/** How a principal comes to a role, or why an entry that names it does not count. */
+/** Path from a principal to a role, or why an entry that names it does not apply. */
 export type RolePath =
   | { readonly kind: 'member'; readonly entry: string; readonly state: EntryState }
   | { readonly kind: 'group'; readonly group: string; readonly state: EntryState }
@@ -41,13 +41,16 @@ export function explainRoles(
     .sort((a, b) => (a.role < b.role ? -1 : 1));
 }
 
-/** As of when roles are held, in milliseconds, and who is told what comparing patterns has cost, in units of `maxWork` of the engine. */
+/**
+ * Time at which roles are held, in milliseconds, and the callback for the cost of comparing patterns, in units of
+ * `maxWork` of the engine.
+ */
 interface Explaining {
   readonly now: number;
   readonly compared: (work: number) => void;
 }
 
-/** Those that are held, without a look at the others. */
+/** Explanation of the held roles only. */
 export function* explainHeldRoles(
   snapshot: Snapshot,
   domain: DomainSnapshot,
@@ -94,7 +97,7 @@ function rolePaths(
   };
 }
 
-/** How each role lists the principal, by what the entry says. */
+/** Entries of each role that list the principal. */
 function entryPaths(
   snapshot: Snapshot,
   { name }: DomainSnapshot,
@@ -168,7 +171,7 @@ function assumingRoles({ assumable }: DomainSnapshot, direct: readonly RoleSnaps
   });
 }
 
-/** Of a role of another domain. What has too many wildcards to compare is no way into it. */
+/** Paths by a role of another domain. Patterns with too many wildcards to compare give none. */
 function delegatedPaths(
   { name: domain }: DomainSnapshot,
   role: string,

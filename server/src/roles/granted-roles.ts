@@ -10,18 +10,18 @@ export const stepsARole = 20;
 /** The same of a pattern that is made ready, of a role that may be assumed. */
 const stepsAPattern = 10;
 
-/** Told what decisions have cost, in units of `maxWork` of the engine. */
+/** Callback for the cost of decisions, in units of `maxWork` of the engine. */
 export type Compared = (work: number) => void;
 
-/** When it is asked what somebody holds. */
+/** Time of the query, and its cost callback. */
 export interface Moment {
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Told what it costs to find the roles that may be assumed, also where there are none. */
+  /** Called with the cost of finding the roles that may be assumed, also where there are none. */
   readonly compared?: Compared | undefined;
 }
 
-/** As `heldRoles`, where nobody pays. */
+/** Roles of `heldRoles`, without charging the cost. */
 export function grantedRoles(
   snapshot: Snapshot,
   domain: DomainSnapshot,
@@ -53,8 +53,9 @@ export function heldRoles(
 }
 
 /**
- * Those of the asked roles that `grantedRoles` lists. Costs what is asked for, however many roles the principal holds in the domain. Where
- * that gives up for too many wildcards of a trusted domain, a role that is asked for alone may still be found.
+ * Requested roles that `grantedRoles` lists. The cost depends on the request, however many roles the principal holds in
+ * the domain. Where that gives up for too many wildcards of a trusted domain, a role that is asked for alone may still
+ * be found.
  */
 export function grantedAmong(
   snapshot: Snapshot,
@@ -115,7 +116,7 @@ function listedRoles(
   return roles;
 }
 
-/** One hop only: a role gained here gives no further one. */
+/** Adds assumed roles, one hop only: a role gained here gives no further one. */
 function addOwnAssumedRoles(domain: DomainSnapshot, granted: Set<RoleSnapshot>, compared: Moment['compared']): void {
   if (domain.assumable.size === 0) return;
   for (const target of assumableBy(domain, [...granted], compared)) {
@@ -124,7 +125,7 @@ function addOwnAssumedRoles(domain: DomainSnapshot, granted: Set<RoleSnapshot>, 
   }
 }
 
-/** What may be assumed by whoever is listed in these roles of the domain. */
+/** Roles that a member of these roles of the domain may assume. */
 function assumableBy(
   { assumable }: DomainSnapshot,
   listed: Iterable<RoleSnapshot>,
@@ -142,8 +143,8 @@ function ownRole({ name, roles }: DomainSnapshot, full: string): RoleSnapshot | 
 }
 
 /**
- * Whether the policy of the domain lets who is listed in these of its roles assume a role, folded: what `heldRoles` asks of a domain for its
- * own roles and for those of others that trust it.
+ * True if the policy of the domain lets members of these of its roles assume a role, folded: the check of `heldRoles`
+ * for the domain's own roles and for those of others that trust it.
  */
 export function mayAssume(
   domain: DomainSnapshot,
@@ -160,8 +161,8 @@ export function mayAssume(
 }
 
 /**
- * Those of the roles that the trusted domain lets the principal assume. What has too many wildcards to compare gives nothing: who asks for a
- * token does not wait for the rules of the trusted domain.
+ * Roles of the given ones that the trusted domain lets the principal assume. Patterns with too many wildcards to
+ * compare give none: a token request does not wait for the policy of the trusted domain.
  */
 function delegatedRoles(
   snapshot: Snapshot,

@@ -22,7 +22,7 @@ export class RolePatterns {
     }
   }
 
-  /** Whether one of the patterns fits; `beyond` when there were too many with wildcards to find out. */
+  /** True if one of the patterns fits; `beyond` when there were too many with wildcards to find out. */
   fits(name: string, beyond: boolean, work: Work = this.#work): boolean {
     if (this.#plain.has(name)) return true;
     if (work.remaining < 0) return beyond;

@@ -19,10 +19,10 @@ type WireAssertion = WirePolicy['assertions'][number];
 /** Most domains delegate nothing: they share it. */
 const none: ReadonlyMap<never, never> = new Map<never, never>();
 
-/** What domains grant, compiled. */
+/** Compiled grants of domains. */
 type CompiledGrants = Pick<DomainSnapshot, 'services' | 'policies' | 'policy' | 'foreignPolicy'>;
 
-/** One stored domain, with what it grants. Pure. */
+/** Compiles a stored domain with its grants. Pure. */
 export function compileDomain(model: DomainModel, grants: CompiledGrants): DomainSnapshot {
   const assumable = assumableRoles(model, grants.policies);
   return {
@@ -49,8 +49,8 @@ export function compileDomain(model: DomainModel, grants: CompiledGrants): Domai
 type Granting = DomainGrants & Pick<DomainAttributes, 'name' | 'policyVersion'>;
 
 /**
- * What a stored domain grants; the counts of the `last` one go on. Pure. Throws `PolicyEngineError('bundle-malformed')` when its policies cannot
- * be used as a whole.
+ * Compiles the grants of a stored domain; the counts of the `last` one go on. Pure. Throws
+ * `PolicyEngineError('bundle-malformed')` when its policies cannot be used as a whole.
  */
 export function* compileGrantsInSteps(record: Granting, epoch: number, last?: DomainSnapshot): Steps<CompiledGrants> {
   const policies = record.policies.map((policy) => wirePolicy(record, policy));
@@ -114,7 +114,9 @@ function wireAssertion(stored: StoredAssertion): WireAssertion {
   };
 }
 
-/** Whether the assertion is about resources of another domain: only `assume_role` checks with a trust domain look at those. */
+/**
+ * True if the assertion is about resources of another domain: only `assume_role` checks with a trust domain read those.
+ */
 function isForeign({ name }: Pick<Granting, 'name'>, { resource }: WireAssertion): boolean {
   const colon = resource.indexOf(':');
   // Nearly all are written so.

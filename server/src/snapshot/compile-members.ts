@@ -119,9 +119,9 @@ function entriesOf<List extends string>(list: List): (until: number) => Entry<Li
 /** Lists of entries by name. Names that came to the same entries in the same order share one list, unless it is a long one. */
 class EntryLists<List extends string> {
   readonly #map = new Map<string, Entry<List>[]>();
-  /** Those with more than `scannedEntries`. */
+  /** Lists with more than `scannedEntries`. */
   readonly #long: Entry<List>[][] = [];
-  /** What becomes of a list with one entry more. */
+  /** Transition from a list to the same list with one entry more. */
   readonly #longer = new Map<readonly Entry<List>[] | undefined, Map<Entry<List>, Entry<List>[]>>();
 
   add(name: string, entry: Entry<List>): void {
@@ -135,7 +135,7 @@ class EntryLists<List extends string> {
     this.#map.set(name, longer);
   }
 
-  /** What was added, long lists sorted: stores list by name, so there is hardly anything to do. */
+  /** Added entries, long lists sorted: stores list by name, so there is hardly anything to do. */
   build(): ReadonlyMap<string, readonly Entry<List>[]> {
     for (const list of this.#long) list.sort((a, b) => (a.list < b.list ? -1 : a.list > b.list ? 1 : 0));
     return this.#map;

@@ -104,7 +104,7 @@ export class SnapshotBuilder {
           : yield* compileGrantsInSteps({ ...model, policies, services }, this.#state.epoch, last);
       if (grants !== undefined) this.#set(name, compileDomain(model, grants), members);
     } catch (error) {
-      // Whoever left is out also where the rest cannot be used.
+      // Removed members take effect even if the rest cannot be used.
       if (this.#previous?.domain(name) !== undefined) this.#members.set(name, members);
       this.#fail(name, error);
     }

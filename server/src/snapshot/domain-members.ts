@@ -1,6 +1,6 @@
 import type { DomainName, PrincipalName, RoleName } from '@signet/policy-engine/names';
 
-/** That a name is in a role or group. */
+/** Membership of a name in a role or group. */
 export interface Entry<List extends string = string> {
   readonly list: List;
   /** Milliseconds since the epoch; `Infinity`: without end, `-Infinity`: disabled. */
@@ -14,8 +14,8 @@ type RoleEntry = Entry<RoleName>;
 type GroupEntry = Entry;
 
 /**
- * Who is in which role and group of one domain, arranged so that a look-up costs a few map look-ups however many members there are. Whether
- * an entry counts is looked at when it is asked. Never changed; names in the same lists share them.
+ * Members of the roles and groups of one domain, indexed so that a look-up costs a few map accesses however many
+ * members there are. Expiry and disabling are checked at the query. Immutable; names in the same lists share them.
  */
 export interface DomainMembers {
   /** Roles by the exact name of a member. Lists with more than `scannedEntries` are sorted by role: see `isInRole`. */
@@ -79,7 +79,7 @@ export function visitRoles(
 /** Lists up to this length are read from end to end, longer ones searched. */
 export const scannedEntries = 8;
 
-/** Whether `visitRoles` would come to this role, without a look at the others that a principal is in. */
+/** True if `visitRoles` would visit this role, found without the principal's other roles. */
 export function isInRole(
   members: DomainMembers,
   membersOf: (domain: DomainName) => DomainMembers | undefined,

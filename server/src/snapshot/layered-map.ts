@@ -11,7 +11,7 @@ const none: ReadonlyMap<never, never> = new Map<never, never>();
 export class LayeredMap<Key, Value extends object> implements ReadonlyMap<Key, Value> {
   readonly size: number;
   readonly #base: ReadonlyMap<Key, Value>;
-  /** What differs from the base; undefined stands for what is gone. */
+  /** Differences from the base; undefined for a deleted key. */
   readonly #layer: ReadonlyMap<Key, Value | undefined>;
 
   private constructor(base: ReadonlyMap<Key, Value>, layer: ReadonlyMap<Key, Value | undefined>, size: number) {

@@ -8,7 +8,7 @@ import type { SnapshotSource } from '../model/store.ts';
 import { type CompiledSnapshot, compileInSteps, SnapshotBuilder } from './compile-snapshot.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** The store has another history than this process knew: changes are gone that somebody was told of. */
+/** Divergence: the store has another history than this process knew, and published changes are gone. */
 export interface Divergence {
   /** The last state of the history that is gone. */
   readonly known: StoreState;
@@ -18,10 +18,10 @@ export interface Divergence {
   readonly epoch: number;
 }
 
-/** What was read before does not lead to what the store is now. */
+/** Other history: the state read before does not lead to the store's present one. */
 export interface OtherHistory {
   readonly state: StoreState;
-  /** Absent where a new epoch says so. */
+  /** Divergence; absent where a new epoch announces it. */
   readonly divergence?: Divergence;
 }
 
@@ -31,7 +31,7 @@ interface SnapshotStatus {
   readonly refreshedAt: number;
   /** Why the snapshot may be behind; absent when it is not. */
   readonly error?: string;
-  /** Whether the last look at the store succeeded. */
+  /** True if the last poll of the store succeeded. */
   readonly isStoreReadable: boolean;
   /** From when another history was noticed until a later epoch begins. */
   readonly divergence?: Divergence;
@@ -64,9 +64,12 @@ interface LiveSnapshotDeps {
   readonly store: SnapshotSource;
   readonly clock: Clock;
   readonly refreshIntervalMs: number;
-  /** Told of every look at the store that fails (`isLook`), of every domain that cannot be used, and of listeners that throw. */
+  /**
+   * Called for every poll of the store that fails (`isLook`), for every domain that cannot be used, and for listeners
+   * that throw.
+   */
   readonly onError?: (error: unknown, isLook: boolean) => void;
-  /** Told how long each look at the store took, and whether the snapshot is up to date then. */
+  /** Called with the duration of each poll of the store, and whether the snapshot is up to date then. */
   readonly onRefresh?: ((seconds: number, isDone: boolean) => void) | undefined;
   /** Called after each look at the store for as long as a divergence lasts; the next look waits for it. */
   readonly whileDiverged?: (divergence: Divergence) => Promise<void>;
@@ -270,7 +273,7 @@ class PollingSnapshot implements LiveSnapshot {
     }
   }
 
-  /** One turn of the poll. */
+  /** Polls once. */
   async #look(): Promise<void> {
     await this.refresh();
     if (this.#divergence !== undefined && !this.#closed) await this.#deps.whileDiverged?.(this.#divergence);

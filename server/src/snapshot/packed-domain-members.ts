@@ -5,7 +5,7 @@ import { runAtOnce, type Steps, sliceLength } from '../steps/steps.ts';
 import { addAll, MembersBuilder } from './compile-members.ts';
 import type { DomainMembers } from './domain-members.ts';
 
-/** The members of a stored domain: arranged at once where they are more than a slice, else when somebody first asks for one of them. Pure. */
+/** Members of a stored domain: indexed at once if more than a slice, else at the first query. Pure. */
 export function* packedMembersInSteps({ name, members }: PackedDomain): Steps<DomainMembers> {
   const count = members.reduce((sum, part) => sum + part.count, 0);
   return count > sliceLength ? yield* arrangeInSteps(name, members) : new PackedDomainMembers(name, members);

@@ -20,12 +20,12 @@ export interface ServiceSnapshot extends Omit<ServiceRecord, 'description' | 'pu
   readonly credentialsFrom: number;
 }
 
-/** One enabled domain, compiled, without its members. */
+/** Enabled domain, compiled, without its members. */
 export interface DomainSnapshot {
   readonly name: DomainName;
   /** The domain as one label of DNS names; absent where another domain has it. */
   readonly dnsForm?: string;
-  /** As for a service: certificates of its roles that were issued before are those of a domain that was deleted. */
+  /** Earliest valid issue, as for a service: earlier certificates of its roles are those of a deleted domain. */
   readonly credentialsFrom: number;
   /** Grows with each change of what a bundle carries. */
   readonly policyVersion: number;
@@ -39,11 +39,14 @@ export interface DomainSnapshot {
   readonly policy: DomainPolicy;
   /** Assertions about resources of other domains, with full names; absent when there are none (facts of `assume_role`). */
   readonly foreignPolicy?: DomainPolicy;
-  /** Absent when it names none. */
+  /** Readers of its bundle; absent if it names none. */
   readonly bundleReaders?: readonly PrincipalName[];
   readonly limits: DomainLimits;
   readonly accounts: DomainAccounts;
-  /** What holders of a role may assume: full role names or patterns of the active `assume_role` assertions that are not DENY. */
+  /**
+   * Roles that holders of a role may assume: full role names or patterns of the active `assume_role` assertions that
+   * are not DENY.
+   */
   readonly assumable: ReadonlyMap<RoleName, readonly string[]>;
   /** The roles whose holders may assume another one of this domain, by that one; by its exact name, not by a pattern. */
   readonly assumers: ReadonlyMap<RoleName, readonly RoleName[]>;
@@ -51,7 +54,7 @@ export interface DomainSnapshot {
   readonly trusting: ReadonlyMap<DomainName, readonly RoleName[]>;
 }
 
-/** Everything that reads need, at one instant of the store; never changed, only replaced. */
+/** Snapshot of the store at one instant, with everything that reads need; immutable. */
 export interface Snapshot {
   /** Grows when a store is restored from a backup. */
   readonly epoch: number;
@@ -62,7 +65,7 @@ export interface Snapshot {
   /** The enabled domain of that name. */
   domain(name: DomainName): DomainSnapshot | undefined;
   readonly domains: ReadonlyMap<DomainName, DomainSnapshot>;
-  /** Who is in the roles and groups of each of them. */
+  /** Members of the roles and groups of each of them. */
   readonly members: ReadonlyMap<DomainName, DomainMembers>;
   /** By service, the domains that name it as a reader of their bundles, sorted. */
   readonly bundleDomains: ReadonlyMap<PrincipalName, readonly DomainName[]>;
@@ -70,15 +73,15 @@ export interface Snapshot {
   readonly disabledDomains: ReadonlySet<DomainName>;
   /** Domains whose last change cannot be used: what they were before is in force, or they are missing. */
   readonly outdatedDomains: ReadonlySet<DomainName>;
-  /** Whether services may exist that are not in it: of documents, or of some domains of a store. */
+  /** True if services may exist that are not in it: of documents, or of some domains of a store. */
   readonly isPart: boolean;
   readonly signingKeys: readonly SigningKeyRecord[];
 }
 
 /**
- * What the snapshot knows of a principal (docs/reference/authentication.md#disabled-deleted-revoked): a service that is registered and
- * enabled is `active`; one that is disabled, or whose domain is, `disabled`; everything else (deleted, never registered, a user)
- * `unknown`.
+ * State of a principal in the snapshot (docs/reference/authentication.md#disabled-deleted-revoked): a service that is
+ * registered and enabled is `active`; one that is disabled, or whose domain is, `disabled`; everything else (deleted,
+ * never registered, a user) `unknown`.
  */
 type PrincipalState = 'active' | 'disabled' | 'unknown';
 
@@ -93,14 +96,15 @@ export function principalState(snapshot: Snapshot, principal: PrincipalName): Pr
   return service.enabled ? 'active' : 'disabled';
 }
 
-/** Whether the name of a user; users are registered nowhere. */
+/** True for the name of a user; users are registered nowhere. */
 export function isUser(principal: PrincipalName): boolean {
   return /^user\.[^.]+$/.test(principal);
 }
 
 /**
- * Whether a principal holds no role and is in no group, whatever names it: a service that is disabled, or that does not exist. A name that
- * was deleted, or was never registered, takes part in no wildcard; tokens, certificates and all answers about access ask here.
+ * True if a principal holds no role and is in no group, whatever names it: a service that is disabled, or that does not
+ * exist. Wildcards do not cover a name that was deleted, or was never registered; tokens, certificates and all answers
+ * about access use this check.
  */
 export function holdsNothing(snapshot: Snapshot, principal: PrincipalName): boolean {
   const state = principalState(snapshot, principal);
@@ -108,7 +112,7 @@ export function holdsNothing(snapshot: Snapshot, principal: PrincipalName): bool
   return !snapshot.isPart && !isUser(principal) && splitPrincipal(principal) !== undefined;
 }
 
-/** Whether the services of a domain would match members such as `user.*`. */
+/** True if the services of a domain would match members such as `user.*`. */
 export function isBelowUser(domain: DomainName): boolean {
   return domain.startsWith('user.');
 }

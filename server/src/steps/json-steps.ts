@@ -30,7 +30,7 @@ export class JsonList<Item> {
   }
 }
 
-/** What `JSON.stringify` answers for plain data, in slices: a list may have a hundred thousand items. */
+/** Text of `JSON.stringify` for plain data, in slices: a list may have a hundred thousand items. */
 export function* jsonInSteps(value: unknown): Steps<string> {
   if (value instanceof JsonText) return value.text;
   if (value instanceof JsonList) return yield* shapedInSteps(value);
@@ -79,7 +79,7 @@ function isSmall(item: unknown): boolean {
   return Object.values(item).every((field) => !Array.isArray(field) || field.length <= smallLength);
 }
 
-/** So many characters are hashed or quoted in about a millisecond. */
+/** Characters per slice, which are hashed or quoted in about a millisecond. */
 const pieceCharacters = 128 * 1024;
 
 /** A text in pieces; the halves of a pair of surrogates stay together. */
@@ -92,7 +92,7 @@ export function* piecesOf(text: string, characters = pieceCharacters): Generator
   }
 }
 
-/** What `JSON.stringify` answers for a text, in pieces. */
+/** Text of `JSON.stringify` for a string, in pieces. */
 export function* quotedPieces(text: string): Generator<string> {
   yield '"';
   for (const piece of piecesOf(text)) yield JSON.stringify(piece).slice(1, -1);

@@ -2,26 +2,27 @@ import type { Clock } from '@signet/policy-engine/clock';
 
 /** Notices that this process has stood still: stopped by a signal, asleep with its machine, or moved with it. What it knows is as old as that. */
 export interface StandstillWatch extends Disposable {
-  /** What a request waits for before it is decided; nearly always undefined. Never rejects. */
+  /** Promise to await before a request is decided; nearly always undefined. Never rejects. */
   catchUp(): Promise<void> | undefined;
 }
 
 interface StandstillDeps {
   readonly clock: Clock;
-  /** Milliseconds of a clock that nobody sets; default: that of the process. */
+  /** Monotonic clock in milliseconds; default: that of the process. */
   readonly monotonic?: () => number;
-  /** How old what the process knows may be, in milliseconds. */
+  /** Maximum age of the process's state, in milliseconds. */
   readonly refreshIntervalMs: number;
   /** Looks at the store. */
   readonly refresh: () => Promise<unknown>;
 }
 
-/** How often the process notes that it goes on, in milliseconds. */
+/** Interval of the heartbeat. */
 const beatMs = 1000;
 
 /**
- * INVARIANT: what comes first after a standstill, as requests that were sent meanwhile, is not decided by what was known before it: the timers that would
- * look at the store come later than what waits in the sockets. A store that cannot be read holds nobody up for longer than the look.
+ * INVARIANT: requests right after a standstill, such as those sent meanwhile, are not decided by the state from before
+ * it: the timers that would poll the store come later than the input of the sockets. A store that cannot be read delays
+ * requests only for one poll.
  */
 export function watchForStandstill(deps: StandstillDeps): StandstillWatch {
   const { clock, monotonic = () => performance.now(), refreshIntervalMs, refresh } = deps;
@@ -31,7 +32,7 @@ export function watchForStandstill(deps: StandstillDeps): StandstillWatch {
   let catching: Promise<void> | undefined;
   const catchUp = (): Promise<void> | undefined => {
     const now = readClocks();
-    // The one that nobody sets stops while a machine sleeps.
+    // The monotonic clock stops while a machine sleeps.
     const stoodMs = Math.max(now.wall - last.wall, now.steady - last.steady);
     last = now;
     if (stoodMs <= longestMs) return catching;

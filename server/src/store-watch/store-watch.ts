@@ -3,18 +3,21 @@ import type { Store } from '../model/store.ts';
 import { clockToleranceMs, type StoreCondition } from '../model/store.ts';
 import type { ClockWitness } from '../observer.ts';
 
-/** Who says that the own clock is wrong: the clock of the database, what this server itself wrote, or what another server wrote. */
+/**
+ * Witness against the own clock: the clock of the database, a time that this server itself wrote, or one that another
+ * server wrote.
+ */
 type StoreClockWitness = Exclude<ClockWitness, 'callers'>;
 
 /**
- * What is known of the own clock. `degraded`: the newest record of the store is later, so one of two clocks is wrong. `wrong`: the clock of the
- * database, or what this server itself wrote, says so.
+ * Judgement of the own clock. `degraded`: the newest record of the store is later, so one of two clocks is wrong.
+ * `wrong`: the clock of the database, or a time that this server itself wrote, says so.
  */
 export interface ClockJudgement {
   readonly state: 'fit' | 'degraded' | 'wrong';
-  /** Absent for a clock that is fit. */
+  /** Witness; absent for a clock that is right. */
   readonly witness?: StoreClockWitness;
-  /** How far it is ahead of the clock of the database, in milliseconds. */
+  /** Lead over the clock of the database, in milliseconds. */
   readonly aheadMs?: number | undefined;
 }
 
@@ -23,9 +26,12 @@ interface ClockEvidence {
   readonly now: number;
   /** The time of the newest record of the store, whoever wrote it; undefined before the first. */
   readonly newest: number | undefined;
-  /** How far a second witness (the last record that this server wrote itself, the clock of a database) is ahead of the own clock, or behind it. */
+  /**
+   * Lead of a second witness (the last record that this server wrote itself, the clock of a database) over the own
+   * clock; negative if behind.
+   */
   readonly offsetMs: number | undefined;
-  /** How far the own clock was ahead of that of the database at the last look; undefined for a store without a clock. */
+  /** Lead of the own clock over that of the database at the last poll; undefined for a store without a clock. */
   readonly aheadMs?: number | undefined;
 }
 
@@ -47,7 +53,7 @@ function isApart(milliseconds: number | undefined): boolean {
   return milliseconds !== undefined && milliseconds > clockToleranceMs;
 }
 
-/** What `GET /readyz` tells of the store and the clock. */
+/** Store and clock in the answer of `GET /readyz`. */
 export interface StoreWatch {
   condition(): StoreCondition;
   clock(): ClockJudgement;
@@ -59,12 +65,12 @@ export interface StoreWatch {
 interface StoreWatchDeps {
   readonly store: Pick<Store, 'condition' | 'tryWriting' | 'newestRecord' | 'lastWritten' | 'aheadOfDatabase'>;
   readonly clock: Clock;
-  /** Milliseconds of a clock that nobody sets. */
+  /** Milliseconds of a monotonic clock. */
   readonly monotonic: () => number;
   readonly refreshIntervalMs: number;
-  /** Told when the store can be written no more, and when it can again. */
+  /** Called when the store becomes read-only, and when it is writable again. */
   readonly onCondition: (condition: StoreCondition) => void;
-  /** Told when another witness than before, or none any more, says that the own clock is wrong. */
+  /** Called when another witness than before, or none any more, says that the own clock is wrong. */
   readonly onClock?: (judgement: ClockJudgement) => void;
 }
 
@@ -85,7 +91,7 @@ export async function watchStore(deps: StoreWatchDeps): Promise<StoreWatch> {
     const now = clock.now();
     const own = store.lastWritten();
     const expected = own && own.wall + (monotonic() - own.monotonic);
-    // A record of the process before this one: time has passed since, nobody knows how much.
+    // Record of the process before this one: an unknown time has passed since.
     const before = newest?.own === true ? Math.max(newest.at, now) : undefined;
     const second = expected ?? before;
     const offsetMs = second === undefined ? undefined : second - now;

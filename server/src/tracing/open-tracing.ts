@@ -1,6 +1,6 @@
 import type { Tracing } from './tracing.ts';
 
-/** What every version 1 of `@opentelemetry/api` keeps in the process once something was registered with it. */
+/** Global that every version 1 of `@opentelemetry/api` sets once something was registered with it. */
 const registered = Symbol.for('opentelemetry.js.api.1');
 
 /** Undefined where no SDK was registered before the server started: then nothing is asked on the way of a request, nor is its API loaded. */

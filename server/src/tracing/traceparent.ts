@@ -8,7 +8,7 @@ interface TraceParent {
 /** Version 00: ids of zeros mean nothing, and versions to come are not guessed at. */
 const grammar = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** What a `traceparent` header says; undefined unless it is well-formed. It is a name for a trace, and proves nothing. */
+/** Parsed `traceparent` header; undefined unless it is well-formed. It is a name for a trace, and proves nothing. */
 export function parseTraceParent(header: string | readonly string[] | undefined): TraceParent | undefined {
   const [, traceId, spanId, flags] = (typeof header === 'string' && grammar.exec(header)) || [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;

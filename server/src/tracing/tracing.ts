@@ -11,10 +11,12 @@ import {
 } from '@opentelemetry/api';
 import { formatTraceParent, parseTraceParent } from './traceparent.ts';
 
-/** What is traced. INVARIANT: no attribute holds a token, a certificate request, a principal or anything else that a caller sent. */
+/**
+ * Spans. INVARIANT: no attribute holds a token, a certificate request, a principal or anything else that a caller sent.
+ */
 type SpanName = 'signet.sign' | 'signet.store' | 'signet.attest' | 'signet.sts';
 
-/** What is known of a request when it is answered. */
+/** Facts about a request when it is answered. */
 interface AnsweredRequest {
   readonly method: string;
   readonly route: string | undefined;

@@ -1,8 +1,8 @@
-/** How much may wait. */
+/** Limits of waiting work. */
 interface QueueRoom {
   /** In all. */
   readonly places: number;
-  /** Of one lane. */
+  /** Maximum share of one lane. */
   readonly laneShare: number;
 }
 
@@ -41,7 +41,7 @@ export class FairQueue<Item> {
   /** Takes the next item out; undefined when nothing waits. */
   next(): Item | undefined {
     const lanes = [...this.#lanes.keys()];
-    // Whoever was served last comes after all others.
+    // The lane that was served last comes after all others.
     const lane = lanes.find((name) => name !== this.#last) ?? lanes[0];
     const items = lane === undefined ? undefined : this.#lanes.get(lane);
     const item = items?.[0];

@@ -1,6 +1,6 @@
 import { FairQueue } from './fair-queue.ts';
 
-/** One thing at a time; whoever waits is in a lane, and lanes take turns however much waits in each. */
+/** Mutual exclusion with fair lanes: round robin over the lanes, however much waits in each. */
 export class FairTurns {
   readonly #waiting = new FairQueue<() => void>({
     places: Number.POSITIVE_INFINITY,

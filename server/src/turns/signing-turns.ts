@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { atMost } from '../base/at-most.ts';
 import { ServiceUnavailableError } from '../errors.ts';
 
-/** How time passes, in milliseconds, by a clock that nobody sets. */
+/** Timing in milliseconds, by a monotonic clock. */
 export interface Pace {
   now(): number;
   wait(ms: number): Promise<unknown>;
@@ -14,7 +14,7 @@ const realPace: Pace = { now: () => performance.now(), wait: (ms) => pause(ms) }
 /** In each lane, e.g. for each domain, one turn in this time. */
 const turnMs = 1000;
 
-/** So many different pieces of work may wait in one lane. */
+/** Maximum of different pieces of work that wait in one lane. */
 export const maxWaiting = 10;
 
 /** Lanes that are remembered; one that is forgotten begins with a free turn. */

@@ -17,7 +17,7 @@ export interface WorkProcessOptions {
   readonly maxWaitingOfLane: number;
 }
 
-/** What the process answers. */
+/** Answer of the process. */
 export type JobAnswer =
   | { readonly kind: 'answer'; readonly value: unknown }
   | { readonly kind: 'failure'; readonly error: unknown };
@@ -132,7 +132,7 @@ class SerialWorkProcess implements WorkProcess {
       if (!this.#closed) this.#next();
     };
     this.#child ??= this.#start();
-    // What cannot be sent has nobody to do it: the end of the process says so.
+    // A failed send needs no handling: the end of the process reports it.
     this.#child.send({ job }, () => undefined);
   }
 

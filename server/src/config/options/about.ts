@@ -1,16 +1,16 @@
 import { z } from 'zod';
 
-/** What an option says of itself beside its type and default: as zod keeps it with a schema. */
+/** Documentation of an option beside its type and default: as zod keeps it with a schema. */
 interface OptionFacts {
-  /** What it means, for an operator. */
+  /** Meaning, for an operator. */
   readonly description: string;
-  /** A value that somebody could want, other than the default. */
+  /** Example value, other than the default. */
   readonly examples: readonly [unknown];
   /** The first version that has it. */
   readonly since: Version;
   /** Where the name does not say it, as `…Seconds` does. */
   readonly unit?: string;
-  /** What counts where the option is absent and has no default of its own. */
+  /** Fallback where the option is absent and has no default of its own. */
   readonly absent?: string;
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { about, addresses, day, httpsAddress, pathSchema, seconds } from './about.ts';
 
-/* What the names of each kind can hold: those of domains dots as well, ids most of what there is. */
+/* Characters that the names of each kind can hold: those of domains dots as well, ids most of all. */
 const holds: Readonly<Record<string, RegExp>> = {
   domain: /[a-z0-9_.-]/i,
   service: /[a-z0-9_-]/i,
@@ -9,8 +9,8 @@ const holds: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * Whether a filled template can be read in one way only: from one of its ends, each name stops at a character that it cannot hold. Else
- * `a-b` and `c` could be `a` and `b-c`.
+ * True if a filled template can be read in one way only: from one of its ends, each name stops at a character that it
+ * cannot hold. Else `a-b` and `c` could be `a` and `b-c`.
  */
 function tellsNamesApart(template: string): boolean {
   const [, ...parts] = template.split(/\{(domain|service|instanceId)\}/);
@@ -29,7 +29,10 @@ function tellsNamesApart(template: string): boolean {
   return true;
 }
 
-/** What `sub` must be. Without the names of both, or where they run together, a token for one service would attest another one. */
+/**
+ * Template for `sub`. Without the names of both, or where they run together, a token for one service would attest
+ * another one.
+ */
 const subjectTemplate = z
   .string()
   .min(1)
