@@ -13,12 +13,12 @@ function ownTerminal(): Terminal | undefined {
   return stdin.isTTY && stderr.isTTY ? { input: stdin, output: stderr } : undefined;
 }
 
-/** Whether there is somebody to ask. */
+/** True if there is a terminal to ask on. */
 export function canAsk(): boolean {
   return ownTerminal() !== undefined;
 }
 
-/** What a person answers on a terminal; the empty answer is `usual`. Undefined without a terminal. */
+/** Answer of a person on a terminal; the empty answer is `usual`. Undefined without a terminal. */
 export async function ask(question: string, usual: string, terminal = ownTerminal()): Promise<string | undefined> {
   if (terminal === undefined) return undefined;
   return (await answerTo(`${question} [${usual}]: `, terminal, terminal.output)).trim() || usual;
@@ -34,7 +34,7 @@ export async function askHidden(question: string, terminal = ownTerminal()): Pro
   return answer;
 }
 
-/** As a terminal, which shows nothing by itself then: what is shown is written to `shown`. */
+/** Line read in terminal mode, where nothing is echoed: the text to show is written to `shown`. */
 async function answerTo(question: string, { input }: Terminal, shown: NodeJS.WritableStream): Promise<string> {
   const lines = createInterface({ input, output: shown, terminal: true, historySize: 0 });
   const closed = new Promise<never>((_, reject) => {

@@ -6,7 +6,7 @@ import type { AuditQuery, Store } from '../model/store.ts';
 import type { ConnectionOptions } from './connection.ts';
 import { manage } from './manage/management-client.ts';
 
-/** What a list of records is narrowed to. Times are milliseconds. */
+/** Filter of a list of records. Times are milliseconds. */
 export type AuditFilter = Pick<AuditQuery, 'subject' | 'actor' | 'since' | 'until'> & { readonly domain?: string };
 
 /** A record as it is printed. */
@@ -14,7 +14,7 @@ export type ShownRecord = Readonly<Record<string, unknown>> & { readonly id: num
 
 interface Page {
   readonly items: readonly ShownRecord[];
-  /** Present when more may follow. */
+  /** Cursor; present when more may follow. */
   readonly next?: string;
 }
 
@@ -76,7 +76,7 @@ export async function* newestRecords(
   } while (cursor !== undefined && left > 0);
 }
 
-/** What follows the record `after`, the oldest first, as far as there is something. */
+/** Existing records after the record `after`, the oldest first. */
 export async function* recordsAfter(
   source: AuditSource,
   filter: AuditFilter,

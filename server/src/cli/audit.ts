@@ -87,7 +87,7 @@ async function list(options: ListOptions, command: Command): Promise<void> {
   await withSource(options, command, async (source) => {
     if (options.follow === true) return await followList(source, filter, limit, options.json === true);
     const records = newestRecords(source, filter, limit);
-    // One after the other: together they may be more than a string, or the memory, can hold.
+    // Printed one by one: together they may be more than a string, or the memory, can hold.
     if (options.json === true) await printList(records);
     else print(await Array.fromAsync(records, brief), false);
   });
@@ -103,7 +103,9 @@ async function followList(source: AuditSource, filter: AuditFilter, limit: numbe
   await follow({ source, filter, after: last, signal: stop.signal, tell });
 }
 
-/** What was written is noted after it was: after a crash some records come twice, and none is left out. */
+/**
+ * Exports records. The position is saved after the write: after a crash some records come twice, and none is left out.
+ */
 async function exportRecords(options: ExportOptions, command: Command): Promise<void> {
   const filter = filterOf(options);
   using stop = options.follow === true ? stopSignal() : undefined;
@@ -132,7 +134,7 @@ function idOf(text: string, from: string): number {
   throw new UsageError(`${from} must be the id of a record, or 0`);
 }
 
-/** Throws `UsageError` for a file that is none of ours. */
+/** Position from a state file. Throws `UsageError` for any other file. */
 function readState(file: string): number {
   let text: string;
   try {
@@ -150,7 +152,7 @@ async function newestId(source: AuditSource, filter: AuditFilter): Promise<numbe
   return 0;
 }
 
-/** What an index has: asked for by itself it tells how far the log has come. */
+/** Filter that an index answers: queried by itself it tells how far the log has come. */
 function scopeOf({ domain, subject }: AuditFilter): AuditFilter {
   return { ...(domain !== undefined && { domain }), ...(subject !== undefined && { subject }) };
 }
@@ -161,7 +163,7 @@ function isWanted({ actor, since, until }: AuditFilter, record: ShownRecord): bo
   return (since === undefined || at >= since) && (until === undefined || at < until);
 }
 
-/** How often it is looked for new records, in milliseconds. */
+/** Interval of polls for new records, in milliseconds. */
 const lookMs = 2000;
 
 interface Following {

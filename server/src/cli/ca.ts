@@ -55,7 +55,7 @@ export function caCommand(): Command {
 export async function renewRootList(options: RootListOptions, clock: Clock): Promise<Record<string, unknown>> {
   const key = await openPrivateKey(options.key, readFileSync(options.key, 'utf8'), options.passphraseFile);
   const root = issuerFromPem(readFileSync(options.certificate, 'utf8'), key);
-  // Of two at once, the second one would write a list without what the first one has revoked.
+  // Exclusive: of two at once, the second one would write a list without the first one's revocation.
   return await whileAlone(options.out, () => renewListOf(root, options, clock));
 }
 

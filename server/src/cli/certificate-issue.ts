@@ -74,7 +74,7 @@ function requireEnabled(snapshot: Snapshot, name: PrincipalName): void {
   throw new ConflictError(`\`${name}\` is not a service that is enabled in the document of \`sys.auth\`: ${help}`);
 }
 
-/** What a request of an operator over the network would get, too. */
+/** Life of the certificate: the same as by a request of an operator over the network. */
 function lifeOf({ people, certificates }: ServerConfig, snapshot: Snapshot, name: PrincipalName) {
   const { expirySeconds: defaultSeconds, maxExpirySeconds } = people;
   if (name.startsWith('user.')) return { kind: 'user', defaultSeconds, maxSeconds: [maxExpirySeconds] } as const;

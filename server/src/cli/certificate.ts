@@ -58,7 +58,7 @@ async function withStore<Result>(
   }
 }
 
-/** As `openssl` and browsers write them: with colons or without, in either case. */
+/** Serial number as `openssl` and browsers write it: with colons or without, in either case. */
 function serialOf(text: string): string {
   return text.replaceAll(':', '').toLowerCase();
 }

@@ -1,22 +1,23 @@
-/** What a value is looked up in: names of files, or in the files of `npm start`, documents and bundles. */
+/** Source of a value's completions: names of files, or names in the files of `npm start`, documents and bundles. */
 export type Kind = 'nothing' | 'files' | 'folders' | 'domains' | 'identities';
 
-/** What the value of an option or argument may be: words, or of a kind. */
+/** Completions of an option's or argument's value: words, or a source. */
 export type Values = Kind | readonly string[];
 
-/** What scripts know of a command line. Names hold no character that a shell reads. */
+/** Command line description for scripts. Names hold no character that a shell reads. */
 export interface Completion {
-  /** What may follow each command (`''`, `token`, `token get`): commands below it and its options. */
+  /** Words after each command (`''`, `token`, `token get`): commands below it and its options. */
   readonly words: ReadonlyMap<string, readonly string[]>;
-  /** What the first argument of a command is. */
+  /** Completions of a command's first argument. */
   readonly first: ReadonlyMap<string, Values>;
-  /** What the value of an option is. */
+  /** Completions of an option's value. */
   readonly options: ReadonlyMap<string, Values>;
 }
 
 /*
- * The names are found without starting a program of ours, which would be felt at each TAB. What is read are names alone, of `dev.json`, of
- * documents and of bundles; a file that is not there, or is not ours, gives no names and no message.
+ * Shell functions that find the names without starting a program, whose delay would be noticed at each TAB. They read
+ * names alone, of `dev.json`, of documents and of bundles; a file that is absent, or another user's, gives no names and
+ * no message.
  */
 const helpers = `_signet_identities() {
   grep -oE '"[A-Za-z0-9_.-]+": ?[{] ?"cert"' "$1/dev.json" 2>/dev/null | cut -d '"' -f 2
@@ -39,7 +40,7 @@ function groupsOf(options: Completion['options']): [Values, string[]][] {
   });
 }
 
-/** As `name='value'` of the script: words stand for themselves, the other kinds have a name. */
+/** Values as `name='value'` of the script: words stand for themselves, the other kinds have a name. */
 function valuesText(values: Values): string {
   return typeof values === 'string' ? values : `words ${values.join(' ')}`;
 }

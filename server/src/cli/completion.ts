@@ -41,7 +41,7 @@ function completionOf(program: Command): Completion {
   return { words, first, options };
 }
 
-/** What the value of an option may be; undefined for one that takes none. */
+/** Completions of an option's value; undefined for one that takes none. */
 function valuesOf({ long, flags, argChoices }: Option): Values | undefined {
   const name = /[<[]([^>\].]+)/.exec(flags)?.[1];
   if (name === undefined) return undefined;

@@ -8,7 +8,7 @@ import { ConfigError } from '../config/config-error.ts';
 import { readDevState } from './dev-state.ts';
 import { configPath, trusted, UsageError } from './run.ts';
 
-/** Which server a command asks, and as whom. */
+/** Server and identity of a command. */
 export interface ConnectionOptions {
   readonly as?: string;
   readonly data: string;
@@ -21,7 +21,10 @@ export interface ConnectionOptions {
   readonly configFile?: string;
 }
 
-/** What a configuration may say of a client: `updater.yaml` is one. Paths are relative to the file; other members are not read. */
+/**
+ * Client settings in a configuration: `updater.yaml` is one. Paths are relative to the file; other members are not
+ * read.
+ */
 const settingsSchema = z.object({
   baseUrl: z.union([z.string(), z.array(z.string())]),
   certificate: z.string(),
@@ -78,18 +81,18 @@ export function clientSettings(options: ConnectionOptions): Settings {
   return { ...own, baseUrl: options.url ?? known.baseUrl, caBundle: options.ca ?? known.caBundle };
 }
 
-/** Whether nothing is left for a file to say. */
+/** True if the options leave nothing for a file. */
 function isComplete({ cert, key, ca, url }: ConnectionOptions): boolean {
   return cert !== undefined && key !== undefined && ca !== undefined && url !== undefined;
 }
 
-/** What the file says of a client; undefined when it is not there or is a configuration of something else. */
+/** Client settings of the file; undefined if it is absent or a configuration of another program. */
 export function readClientSettings(file: string | undefined): Settings | undefined {
   const found = file === undefined ? undefined : readSettings(file);
   return typeof found === 'string' ? undefined : found;
 }
 
-/** What the file says of a client, or why it says nothing. Throws `UsageError`, and `ConfigError` where it is not YAML. */
+/** Client settings of the file, or why there are none. Throws `UsageError`, and `ConfigError` where it is not YAML. */
 function readSettings(file: string): Settings | string {
   let text: string;
   try {

@@ -13,7 +13,7 @@ export function describeExplanation(explained: AccessExplanation): string[] {
   ];
 }
 
-/** Which roles the principal has to do with, what decided, and what nearly did. */
+/** Lines about the principal's roles, the deciding assertion, and near misses. */
 export function describeReasons({ principal, switchedOff, roles, decidedBy, nearMisses }: AccessExplanation): string[] {
   return [
     ...(switchedOff ? [`${principal} does not exist, or it or its domain is disabled: it holds no role`] : []),
@@ -39,7 +39,7 @@ export function describeRole({ role, held, paths }: ExplainedRole): string {
   return `${held ? 'role' : 'not in role'} ${role}${ways === '' ? '' : ` (${ways})`}`;
 }
 
-/** One way into a role, or why it does not count. */
+/** Line about a path into a role, or why it does not apply. */
 export function describePath(path: RolePath): string {
   switch (path.kind) {
     case 'member':

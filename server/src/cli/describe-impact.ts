@@ -35,7 +35,7 @@ export function describeImpact(impact: readonly ShownImpact[] | undefined, total
   return describeListed(impact);
 }
 
-/** That there is more than is listed, and how much. */
+/** Line about the totals, when more changes than listed exist. */
 function describeTotals({ gains, losses, isExact }: ShownTotals, listed: readonly ShownImpact[]): string {
   const least = isExact ? '' : 'at least ';
   return `access: too large to list: ${least}${gains} gains and ${least}${losses} losses; the first ${listed.length} are:`;

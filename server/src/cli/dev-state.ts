@@ -4,7 +4,10 @@ import { z } from 'zod';
 import { refuseOthersFolder } from './own-folder.ts';
 import { UsageError } from './run.ts';
 
-/** What `signet dev` tells programs: the line of `--json`, and the file `dev.json`. Paths are absolute, certificates PEM chains. */
+/**
+ * State of `signet dev` for programs: the line of `--json`, and the file `dev.json`. Paths are absolute, certificates
+ * PEM chains.
+ */
 const schema = z.object({
   baseUrl: z.url(),
   managementUrl: z.url(),

@@ -2,7 +2,7 @@ import type { ServerConfig } from '../config/config.ts';
 import type { DocumentRules } from '../management/document-refusals.ts';
 import { reservationOf } from '../management/name-safeguards.ts';
 
-/** What the commands that read documents may be told to allow. */
+/** Options of commands that read documents: exceptions to allow. */
 interface DocumentRuleOptions {
   readonly allowWildcard?: boolean;
   readonly removeMemberships?: boolean;
@@ -10,7 +10,7 @@ interface DocumentRuleOptions {
   readonly strict?: boolean;
 }
 
-/** How strictly documents are taken, by the options of a command and the configuration of the server. */
+/** Rules for documents, by the options of a command and the configuration of the server. */
 export function documentRulesOf(options: DocumentRuleOptions, config: ServerConfig): DocumentRules {
   return {
     allowWildcard: options.allowWildcard === true,

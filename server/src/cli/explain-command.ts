@@ -18,7 +18,7 @@ interface LocalOptions {
   readonly json?: boolean;
 }
 
-/** `signet access explain`: why somebody may or may not. */
+/** `signet access explain`: why a principal has access or not. */
 export function explainCommand(): Command {
   return new Command('explain')
     .description('say why a principal may or may not do an action; exit status 1 when it may not')

@@ -159,11 +159,11 @@ async function runHook(
 /** Where the command says what it did. */
 interface Tell {
   outcome(said: Outcome): void;
-  /** What the command of `--on-renew` wrote. */
+  /** Writes the output of the `--on-renew` command. */
   output(text: string): void;
 }
 
-/** What came of a step, and of the hook after it. */
+/** Reports the result of a step, and of the hook after it. */
 async function finish(
   outcome: IdentityOutcome,
   options: IdentityOptions,
@@ -217,13 +217,13 @@ function printed({ json }: IdentityOptions): Tell {
   };
 }
 
-/** One JSON object for each step of a program that stays, which goes on when they are not read. */
+/** Reporter with one JSON object for each step of a long-running program, which goes on when they are not read. */
 const streamed: Tell = {
   outcome: (said) => writeLines(`${escapeControls(JSON.stringify(said))}\n`),
   output: (text) => writeLines(text, process.stderr),
 };
 
-/** As a program that stays says what happens (docs/reference/logs.md). */
+/** Reporter to the log, like other long-running programs (docs/reference/logs.md). */
 function logged(logger: Logger): Tell {
   return {
     outcome: (said) => {
@@ -242,7 +242,7 @@ async function runIdentity(options: IdentityOptions): Promise<void> {
   const agent = openIdentityAgent(agentOptions(options));
   const tell = options.json === true ? streamed : logged(createLogger('info'));
   await agent.run(stop.signal, async (outcome) => {
-    // Nothing happened and nothing will until then: not worth a line.
+    // No change, and none before the next step: not worth a line.
     if (outcome.kind !== 'current') await finish(outcome, options, tell, stop.signal);
   });
 }

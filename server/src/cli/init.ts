@@ -119,7 +119,7 @@ function authorityFiles(options: Options): AuthorityFiles | undefined {
   return { root, issuerCert, issuerKey };
 }
 
-/** What the options leave open is asked for on a terminal; elsewhere it has its default, or is missed. */
+/** Completes the options on a terminal; elsewhere they have their defaults, or are required. */
 async function whatIsMissing(options: Options) {
   const { host, port, hostName, operator, rootPassphraseFile } = options;
   const asks = options.json !== true && canAsk();
@@ -164,7 +164,10 @@ export function checkCrlUrl(text: string): string {
   throw new UsageError(`--crl-url ${parsed.error.issues[0]?.message}`);
 }
 
-/** What is made here is the authority of everybody: no one else may have a hand in it. Nothing is asked before that is known. */
+/**
+ * Rejects a place that other users can write to: the folder becomes the authority of all services. Checked before any
+ * question.
+ */
 function refuseOpenPlace(folder: string): void {
   refuseSwappablePlace(folder);
   for (const path of [folder, ...['ca', 'data', 'identities', 'policies'].map((name) => join(folder, name))]) {

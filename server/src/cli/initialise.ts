@@ -35,7 +35,7 @@ export interface InitialiseOptions extends AuthorityOptions {
   readonly folder: string;
   readonly host: string;
   readonly port: number;
-  /** What clients call; absent: what follows from the names and the port. */
+  /** Address that clients use; absent: derived from the names and the port. */
   readonly baseUrl?: string | undefined;
   /** Further names and addresses of the server certificate. */
   readonly hosts: readonly string[];
@@ -43,22 +43,25 @@ export interface InitialiseOptions extends AuthorityOptions {
   readonly sshHosts?: readonly string[] | undefined;
   /** The database that the store is in, which must be empty; absent: a file of SQLite in the folder. */
   readonly postgres?: PostgresSettings | undefined;
-  /** Whether signing keys are sealed in the store, with a key in a file of its own. In a database they always are: several servers share it. */
+  /**
+   * True to seal signing keys in the store, with a key in a file of its own. In a database they always are: several
+   * servers share it.
+   */
   readonly sealedKeys?: boolean | undefined;
   /** An authority that is there already; absent: a new one is made. */
   readonly authority?: GivenAuthority | undefined;
   /** Services to make client certificates for, below `identities/`. */
   readonly identities: readonly PrincipalName[];
-  /** Who administers the server, by `policies/sys.auth.yaml`; absent: nobody, the store stays empty. */
+  /** Administrator of the server, by `policies/sys.auth.yaml`; absent: none, the store stays empty. */
   readonly administrator?: PrincipalName | undefined;
-  /** Who the audit log says has done this. */
+  /** Actor of the audit records. */
   readonly actor: string;
 }
 
-/** What was made. Paths are absolute. */
+/** Result of the initialisation. Paths are absolute. */
 export interface Initialised {
   readonly config: string;
-  /** What clients call; null where it follows from the port that the server will find. */
+  /** Address that clients use; null where it follows from the port that the server will find. */
   readonly baseUrl: string | null;
   readonly trustDomain: string;
   readonly caBundle: string;
@@ -91,7 +94,10 @@ export async function initialise(options: InitialiseOptions, clock: Clock): Prom
   });
 }
 
-/** What follows from the options. Of the names of this machine an authority with constraints gives those that it may. Throws `UsageError`. */
+/**
+ * Plan that follows from the options. Of the names of this machine an authority with constraints gives those that it
+ * may. Throws `UsageError`.
+ */
 function planOf(options: InitialiseOptions, clock: Clock): Plan {
   const { authority, administrator, trustDomain } = options;
   const baseUrl = baseUrlOf({ ...options, hostNames: options.hosts });
@@ -112,7 +118,7 @@ function planOf(options: InitialiseOptions, clock: Clock): Plan {
   return { options: { ...options, sealedKeys }, baseUrl, hosts, clock };
 }
 
-/** What is to be made. */
+/** Files and settings to be created. */
 interface Plan {
   readonly options: InitialiseOptions;
   readonly baseUrl: string | undefined;
@@ -197,7 +203,7 @@ async function fillStore(at: At, { issuer }: PlacedAuthority, plan: Plan): Promi
 
 const leftover = 'may hold a part of a store now: drop it, and create it again before the next try';
 
-/** Throws `ConflictError` when somebody has changed something in it: it is the store of another server. */
+/** Opens the new store. Throws `ConflictError` if it was changed before: it is the store of another server. */
 async function openEmptyStore(at: At, { options: { postgres }, clock }: Plan): Promise<Store> {
   const place: StorePlace =
     postgres === undefined

@@ -3,13 +3,13 @@ import type { Jwk } from '@signet/policy-engine/wire';
 import { compactVerify, decodeJwt, decodeProtectedHeader, importJWK } from 'jose';
 import { UsageError } from './run.ts';
 
-/** What a token says, before anything of it is believed. */
+/** Content of a token, before any verification. */
 export interface DecodedToken {
   readonly header: Readonly<Record<string, unknown>>;
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
-/** Whether the signature is one by a key of the server: `unchecked` says why it is not known. */
+/** Verification by a key of the server: `unchecked` says why the result is unknown. */
 export type SignatureState =
   | { readonly kind: 'holds'; readonly kid: string }
   | { readonly kind: 'fails'; readonly reason: string }

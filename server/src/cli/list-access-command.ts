@@ -17,7 +17,7 @@ interface ListOptions extends ConnectionOptions {
   readonly json?: boolean;
 }
 
-/** `signet access list`: what may somebody do? */
+/** `signet access list`: the access of a principal. */
 export function listCommand(): Command {
   return connectionOptions(new Command('list'))
     .description(

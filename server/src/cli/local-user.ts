@@ -14,8 +14,9 @@ function localUser(): string {
 const userName = /^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}\$?$/;
 
 /**
- * Who audit records name for a command that works on the store itself: `local:<user>`, and for the superuser with `SUDO_USER` who became it.
- * What `SUDO_USER` says is for people who read the records: anybody may set it, and no right rests on it.
+ * Actor in audit records for a command that works on the store itself: `local:<user>`, and for the superuser with
+ * `SUDO_USER` the user who became it. `SUDO_USER` is information for readers of the records: anyone may set it, and no
+ * right depends on it.
  */
 export function localActor(environment: Environment = processEnvironment(), user: string = localUser()): string {
   const sudoUser = environment['SUDO_USER'] ?? '';

@@ -9,21 +9,24 @@ export interface Memory {
 
 interface MemoryNeed {
   readonly workers: number;
-  /** What each of them holds once it answers. */
+  /** Memory of each of them once it answers. */
   readonly bytesEach: number;
 }
 
-/** What is wrong, and what to do. */
+/** Problem, and its remedy. */
 interface MemoryProblem {
   readonly found: string;
   readonly advice: string;
 }
 
-/** As measured (`bench/RESULTS.md`, sizes): a process without domains, and what each member adds, with its share of roles and rules. */
+/**
+ * Measured sizes (`bench/RESULTS.md`, sizes): a process without domains, and the increment of each member, with its
+ * share of roles and assertions.
+ */
 const emptyBytes = 200 * 2 ** 20;
 const bytesAMember = 400;
 
-/** What a process will hold, by the members in its store. */
+/** Estimated memory of a process, by the members in its store. */
 export function estimatedBytes(members: number): number {
   return emptyBytes + members * bytesAMember;
 }
@@ -38,8 +41,8 @@ export function memoryHere(): Memory {
 }
 
 /**
- * Whether memory will do. Each worker has a snapshot of its own, and holds the old one and the new one while everything is loaded again: what
- * they hold otherwise may be half of the memory. Undefined when it is.
+ * Problem of too little memory; undefined if it suffices. Each worker has a snapshot of its own, and holds the old one
+ * and the new one while everything is loaded again: their usual size may be half of the memory.
  */
 export function memoryProblem({ workers, bytesEach }: MemoryNeed, memory: Memory): MemoryProblem | undefined {
   const half = memory.bytes / 2;

@@ -21,9 +21,9 @@ export function refuseOthersFolder(folder: string, help: string): void {
 }
 
 /**
- * Refuses a place where somebody else could put another folder in the place of a new one: each folder on the way, and each link, must
- * belong to this user or to root, and may be writable by others only when its sticky bit keeps them from renaming what is not theirs.
- * Throws `UsageError`.
+ * Refuses a place where another user could swap a new folder: each folder on the way, and each link, must belong to
+ * this user or to root, and may be writable by others only when its sticky bit keeps them from renaming what is not
+ * theirs. Throws `UsageError`.
  */
 export function refuseSwappablePlace(folder: string): void {
   if (self === undefined) return;
@@ -44,7 +44,7 @@ export function refuseSwappablePlace(folder: string): void {
   }
 }
 
-/** Where the group of a user has the number of the user, as most systems make them, it has nobody else in it. */
+/** True if others may write. A group with the number of the user, as most systems make them, has no other member. */
 function isOpen(stats: Stats): boolean {
   const isOwnGroup = stats.gid === self && stats.uid === self && process.getgid?.() === stats.gid;
   const open = isOwnGroup ? 0o002 : 0o022;

@@ -3,7 +3,7 @@ import { decryptPrivateKey, isEncryptedKey } from '../x509/encrypted-key.ts';
 import { askHidden } from './ask.ts';
 import { UsageError } from './usage-error.ts';
 
-/* One line: what a terminal takes as well. */
+/* Single line, which a terminal accepts as well. */
 const grammar = /^\P{Cc}{12,1024}$/u;
 const fileBytes = 4100;
 
@@ -13,7 +13,7 @@ export function checkPassphrase(text: string): string {
   throw new UsageError('a passphrase must be one line of 12 to 1024 characters');
 }
 
-/** The passphrase in a file that nobody else can read, without the end of its line. Throws `UsageError`. */
+/** Passphrase in a file that is readable only by its owner, without the line end. Throws `UsageError`. */
 export function readPassphrase(file: string): string {
   let text: string;
   try {

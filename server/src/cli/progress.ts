@@ -14,7 +14,7 @@ interface ProgressOptions {
   readonly now: () => number;
 }
 
-/** What is done sooner shows nothing. */
+/** Delay before progress is shown. */
 const quietMs = 500;
 const betweenMs = 100;
 const barCells = 20;

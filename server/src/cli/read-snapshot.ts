@@ -8,7 +8,7 @@ import type { Store } from '../model/store.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { openStore } from '../store/open.ts';
 
-/** What a question about access may be put to. */
+/** Snapshot for a query about access. */
 interface SnapshotSource {
   /** A folder with documents; without it the store of the configuration is asked. */
   readonly documents?: string | undefined;

@@ -96,7 +96,10 @@ async function unpack(file: string, into: string, options: RestoreOptions): Prom
   print({ ...unpacked, ...(storeBackup !== undefined && { storeBackup }), next }, options.json);
 }
 
-/** Whoever knows the public key can make an archive for it: the digest says that it is ours. */
+/**
+ * Archive key of the options. Anyone with the public key can make an archive for it: the digest proves that it is the
+ * expected one.
+ */
 function keyOf({ passphraseFile, identity, digest }: RestoreOptions): ArchiveKey {
   if ((passphraseFile === undefined) === (identity === undefined)) {
     throw new UsageError('a complete backup is opened with either `--passphrase-file` or `--identity`');

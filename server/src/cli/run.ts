@@ -31,18 +31,18 @@ interface GlobalOptions {
   readonly config?: string;
 }
 
-/** What an error ends the program with. The only place that knows. */
+/** Exit status for an error. The only place that knows. */
 function exitStatusOf(error: unknown): number {
   if (error instanceof StoreRefusedError) return error.exitStatus;
   if (error instanceof ConfigError) return exitStatus.config;
-  // Whoever does again what may have been done does it twice.
+  // Status without retry: repeating a change that may have been made makes it twice.
   if (error instanceof UnacknowledgedChangeError) return exitStatus.failed;
   if (error instanceof StoreUnavailableError) return exitStatus.unavailable;
   if (error instanceof UsageError || error instanceof InvalidNameError) return exitStatus.usage;
   return exitStatus.failed;
 }
 
-/** One line for one error (documents have a line for each problem): never a stack trace. */
+/** Line for one error (documents have a line for each problem): never a stack trace. */
 export function describeError(error: unknown): string {
   if (error instanceof InvalidDocumentError) {
     // A name in a document may hold a line break: only the problems have lines of their own.
@@ -75,7 +75,10 @@ export function action<Arguments extends unknown[]>(
   };
 }
 
-/** As `action`, for a command with many arguments: `fn` gets them as one object, by the names that the command declares. */
+/**
+ * Variant of `action` for a command with many arguments: `fn` gets them as one object, by the names that the command
+ * declares.
+ */
 export function namedAction<Name extends string, Options>(
   fn: (given: Readonly<Record<Name, string>>, options: Options) => void | Promise<void>,
 ): (...args: unknown[]) => Promise<void> {
@@ -102,8 +105,8 @@ export function configPathOf(command: Command, environment?: Environment): strin
 }
 
 /**
- * The same path, before the file is read. What lies in the current directory was chosen by nobody: it counts only where nobody else can have
- * put it there. Throws `UsageError`.
+ * Same path, before the file is read. A file in the current directory was not chosen explicitly: it is used only where
+ * no other user can have put it there. Throws `UsageError`.
  */
 export function trusted(config: string): string {
   if (config === defaultConfig) refuseOthersFolder(defaultFolder, 'use `--config` if you trust it');

@@ -73,7 +73,7 @@ function flagsOf(options: Options): Record<string, unknown> {
   };
 }
 
-/** What a process serves with, and until when. */
+/** Resources of a serving process, and the signal to stop. */
 interface Serving {
   readonly config: ServerConfig;
   readonly logger: Logger;
@@ -116,7 +116,10 @@ async function serve({ config, logger, signal, json, load }: Serving): Promise<v
   if (cluster.isWorker) process.disconnect?.();
 }
 
-/** The metrics of all workers, given out by this process; undefined where nobody wants them: then their library is not loaded. */
+/**
+ * Metrics of all workers, served by this process; undefined where none are configured: then their library is not
+ * loaded.
+ */
 async function metricsOfWorkers(config: ServerConfig, logger: Logger) {
   if (metricsListenerOf(config) === undefined) return undefined;
   const { collectReadings } = await import('./worker-readings.ts');
@@ -136,7 +139,7 @@ function peersOfThisWorker(): WorkerPeers {
 }
 
 const workerChannel = {
-  // A message that cannot be sent has nobody to read it: the parent ended, and this process does with it.
+  // A failed message needs no handling: the parent has ended, and this process ends with it.
   send: (message: unknown) => process.connected && process.send?.(message, undefined, {}, () => undefined),
   on: (event: 'message', listener: (message: unknown) => void) => process.on(event, listener),
 };

@@ -18,7 +18,7 @@ interface CopyOptions {
 interface NamedPlace {
   readonly name: string;
   readonly kind: StorePlace['kind'];
-  /** Of a store, or of the configuration that says where the database is. */
+  /** File of a store, or of the configuration that says where the database is. */
   readonly file: string;
 }
 
@@ -40,7 +40,7 @@ function parsePlace(text: string): NamedPlace {
   const [, kind, file = ''] = /^(sqlite|postgres):(.+)$/.exec(text) ?? [];
   if (kind !== 'sqlite' && kind !== 'postgres')
     throw new InvalidArgumentError('must be `sqlite:<file>` or `postgres:<configuration file>`');
-  // What may hold a password has no place in a command line, where others read it.
+  // An address may hold a password, which must not be on a command line, where others read it.
   if (file.startsWith('//')) throw new InvalidArgumentError('must name a file, not an address');
   return { name: `${kind}:${file}`, kind, file: isAbsolute(file) ? file : resolve(file) };
 }

@@ -1,7 +1,7 @@
 import type { IdTokenQuery, TokenQuery } from '@signet/client';
 import { type Command, InvalidArgumentError } from 'commander';
 
-/** Which token is asked for. */
+/** Requested token. */
 export interface TokenOptions {
   readonly domain: string;
   readonly role?: readonly string[];

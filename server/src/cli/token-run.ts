@@ -37,7 +37,7 @@ async function runToken(options: RunOptions): Promise<void> {
     return;
   }
   await keeper.run(stop.signal, (outcome) => {
-    // Nothing happened and nothing will until then: not worth a line.
+    // No change, and none before the next step: not worth a line.
     if (outcome.kind !== 'current') tell(outcome);
   });
 }
@@ -57,7 +57,7 @@ function printed(outcome: KeptTokenOutcome): void {
   writeLines(`${escapeControls(JSON.stringify(described(outcome)))}\n`);
 }
 
-/** As a program that stays says what happens (docs/reference/logs.md). */
+/** Reporter to the log, like other long-running programs (docs/reference/logs.md). */
 function logged(logger: Logger, file: string): (outcome: KeptTokenOutcome) => void {
   return (outcome) => {
     const said = { ...described(outcome), file };

@@ -2,7 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import { lockFile } from '@signet/policy-engine/internal/files';
 import { ConflictError } from '../errors.ts';
 
-/** What another command does with the file takes less. */
+/** Timeout, longer than other commands' work on the file. */
 const waitMs = 10_000;
 
 /**

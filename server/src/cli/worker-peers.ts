@@ -14,7 +14,7 @@ const readStore = z.object({ kind: z.literal('read-store'), id: z.int() });
 /** From a worker: whether it has. */
 const storeRead = z.object({ kind: z.literal('store-read'), id: z.int(), ok: z.boolean() });
 
-/** How long a process waits for the others, in milliseconds. */
+/** Timeout of a process for the others, in milliseconds. */
 const answerMs = 10_000;
 
 /** The part of `process` that a worker talks through. */
@@ -23,7 +23,7 @@ interface WorkerChannel {
   readonly on: (event: 'message', listener: (message: unknown) => void) => unknown;
 }
 
-/** What a worker knows of the others. */
+/** Worker's view of the others. */
 export interface WorkerPeers extends Peers {
   /** Says how this process reads its store. Questions that came before wait for it. */
   answerWith(refresh: () => Promise<void>): void;

@@ -12,7 +12,7 @@ const readMetrics = z.object({ kind: z.literal('read-metrics') });
 /** From a worker. */
 const metricsRead = z.object({ kind: z.literal('metrics-read'), readings: readingsSchema });
 
-/** How long a worker is waited for, in milliseconds: scrapers give up after ten seconds. */
+/** Timeout for a worker, in milliseconds: scrapers give up after ten seconds. */
 const answerMs = 2000;
 
 /** The part of `process` that a worker talks through. */
@@ -21,7 +21,7 @@ interface WorkerChannel {
   readonly on: (event: 'message', listener: (message: unknown) => void) => unknown;
 }
 
-/** What a worker tells its parent. */
+/** Message of a worker to its parent. */
 interface OwnReadings {
   /** Says how this process reads its metrics. */
   answerWith(read: () => Promise<readonly object[]>): void;
@@ -61,7 +61,7 @@ interface Known {
 /** The metrics of all workers. */
 interface WorkerReadings {
   join(worker: WorkerEnd): void;
-  /** Those of each process that counts, those that ended together as one. Never waits longer than the deadline. */
+  /** Readings of each process, those of ended ones together as one. Never waits longer than the deadline. */
   read(): Promise<readonly (readonly Reading[])[]>;
 }
 
@@ -87,7 +87,7 @@ export function collectReadings(logger: Pick<Logger, 'warn'>, timeoutMs: number 
     const heard = await Promise.all(asked.map(async (one) => ({ worker: one[0], readings: await ask(one) })));
     const silent = asked.filter(([, known]) => known.asked !== undefined).length;
     if (silent > 0) logger.warn({ silent }, 'processes did not say their metrics in time');
-    // Of those that ended meanwhile only once.
+    // Workers that ended meanwhile are counted only once.
     const alive = heard.filter(({ worker }) => workers.has(worker));
     return [
       ...alive.map(({ readings }) => readings),
@@ -135,7 +135,7 @@ function workersGauge(answering: number, silent: number): Reading {
   };
 }
 
-/** Of the log of the parent itself, added to those of its workers. */
+/** Lost log lines of the parent itself, added to those of its workers. */
 function ownLostLines(): Reading {
   return { ...lostLinesMetric, type: 'counter', aggregator: 'sum', values: [{ value: lostLines(), labels: {} }] };
 }

@@ -11,12 +11,12 @@ import type { Logger } from '../logger.ts';
 import { openStore } from '../store/open.ts';
 import { createPeerRelay } from './worker-peers.ts';
 
-/** What a worker says when it answers. */
+/** Message of a worker that answers. */
 const readyMessage = z.object({ baseUrl: z.string(), crlUrl: z.string().optional(), residentBytes: z.int() });
 type Ready = z.infer<typeof readyMessage>;
 
 interface RunningWorkers extends Ready {
-  /** Of the one that holds most. */
+  /** Memory of the largest worker. */
   readonly residentBytes: number;
   /** Fulfilled when all have ended after the order to stop. */
   readonly ended: Promise<void>;
@@ -24,7 +24,7 @@ interface RunningWorkers extends Ready {
 
 /** A worker that dies is replaced, not sooner than this after it was started, in milliseconds. */
 const restartMs = 1000;
-/** Those that follow each other at once are replaced ever later, up to this. */
+/** Maximum restart delay: workers that die in a row are replaced after growing delays. */
 const longestRestartMs = 30_000;
 /** After so long a worker was a healthy one. */
 const healthyMs = 60_000;
@@ -35,14 +35,14 @@ const healthyMs = 60_000;
  */
 const allocator = { MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TOP_PAD_: '16384' };
 
-/** What the operator has set counts. */
+/** Starts a worker; the operator's own settings have precedence. */
 function startWorker(): Worker {
   const worker = cluster.fork({ ...allocator, ...processEnvironment() });
   setOutputNonBlocking();
   return worker;
 }
 
-/** How long to wait before a worker is replaced that lived for `livedMs` as the `deaths`-th in a row; in milliseconds. */
+/** Delay before a worker is replaced that lived for `livedMs` as the `deaths`-th in a row; in milliseconds. */
 export function restartDelay(livedMs: number, deaths: number): number {
   return Math.max(0, Math.min(longestRestartMs, restartMs * 2 ** (deaths - 1)) - livedMs);
 }

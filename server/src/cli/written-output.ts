@@ -38,7 +38,7 @@ export async function writeOutput(file: string, text: string, { force, mode = 0o
     await (force ? replaceFile : createFile)(file, text, { mode });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
-    // What a full disk says names no file.
+    // The error of a full disk names no file.
     throw new Error(`\`${file}\` cannot be written (${String(error.code)})`, { cause: error });
   }
 }

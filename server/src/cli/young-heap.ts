@@ -4,7 +4,10 @@ import { processEnvironment } from '../config/env.ts';
 /* The space of V8 for young objects. Loading a program makes it grow to 64 MiB, which a server would hold from then on, and requests need little of
    it. A size that the operator has set (`--max-semi-space-size`, also in `NODE_OPTIONS`) counts instead of all this. */
 
-/** Of one of its two halves. Half of it makes a token a twentieth dearer; twice of it makes one a fiftieth cheaper, and takes 6 to 14 MiB more. */
+/**
+ * Size of one of its two halves. Half of it makes a token a twentieth dearer; twice of it makes one a fiftieth cheaper,
+ * and takes 6 to 14 MiB more.
+ */
 const enoughBytes = 4 * 2 ** 20;
 
 /** While a server starts: it stays as small as it is. */
@@ -14,13 +17,17 @@ export function keepYoungHeapSmall(): void {
 
 /** Loading the program and a small store takes less than this of the whole heap. */
 const largeStoreBytes = 48 * 2 ** 20;
-/** What a large store needs: all that is read of it stays alive, and a small space would be emptied, and its objects moved, a thousand times. */
+/**
+ * Size for loading a large store: everything read stays alive, and a small space would be emptied, and its objects
+ * moved, a thousand times.
+ */
 const loadingBytes = 8 * 2 ** 20;
 const loadingLookEveryMs = 10;
 
 /**
- * While `work` loads a store that turns out to be large it grows; V8 makes it smaller again afterwards. Old objects are marked when they have to be,
- * in one go: marked bit by bit, what is just being made is looked at again and again, and nobody waits yet. Throws what `work` throws.
+ * Grows the space while `work` loads a store that turns out to be large; V8 shrinks it again afterwards. Old objects
+ * are marked in one stop when necessary: incremental marking would visit what is just being made again and again, and
+ * no client waits yet. Throws what `work` throws.
  */
 export async function growYoungHeapWithStore<Result>(work: () => Promise<Result>): Promise<Result> {
   if (isGiven()) return await work();
@@ -53,7 +60,7 @@ function isGiven(): boolean {
   return options.some((word) => word.includes('semi-space') || word.includes('incremental-marking'));
 }
 
-/** What V8 multiplies it with when much in it stays alive. */
+/** Sets V8's growth factor when much of it stays alive. */
 function growBy(factor: number): void {
   setFlagsFromString(`--semi-space-growth-factor=${factor}`);
 }
@@ -62,7 +69,7 @@ function usedBytes(): number {
   return getHeapStatistics().used_heap_size;
 }
 
-/** What may be allocated in it before a collection; the other half comes and goes. */
+/** Allocation limit before a collection; the other half comes and goes. */
 function halfBytes(): number {
   const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space');
   return young === undefined ? enoughBytes : young.space_used_size + young.space_available_size;

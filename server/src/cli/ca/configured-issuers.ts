@@ -17,7 +17,7 @@ export interface ConfiguredIssuer {
   readonly certificate: string;
 }
 
-/** What the commands about issuers know. */
+/** Issuers known to the commands about them. */
 export interface KnownIssuers {
   readonly config: ServerConfig;
   readonly configured: readonly ConfiguredIssuer[];

@@ -27,7 +27,7 @@ export function listCommand(): Command {
     );
 }
 
-/** Those of the configuration, and those that it does not name any more. */
+/** Issuers of the configuration, and those that it does not name any more. */
 export function listIssuers(known: KnownIssuers): readonly Record<string, unknown>[] {
   return [...configuredRows(known), ...forgottenRows(known)];
 }
@@ -47,7 +47,7 @@ function configuredRows(known: KnownIssuers): readonly Record<string, unknown>[]
   });
 }
 
-/** What the store knows of issuers that the configuration does not name. */
+/** Issuers in the store that the configuration does not name. */
 function forgottenRows({ configured, outstanding }: KnownIssuers): readonly Record<string, unknown>[] {
   const ids = configured.map(({ issuer }) => issuer.id);
   return outstanding
@@ -113,7 +113,7 @@ function refuseToRetire(known: KnownIssuers, { state, issuer }: ConfiguredIssuer
   for (const reason of reasons) warn(`${reason}: ${broken}`);
 }
 
-/** Of the certificates of the server the one in use counts, which it may have renewed by itself. */
+/** Reasons by the server's certificate: the one in use counts, which it may have renewed by itself. */
 function serverCertificateReason({ config, now }: KnownIssuers, chainPem: string): readonly string[] {
   const { certificate } = config.tls;
   const leaf = new X509Certificate(readFileSync(certificate));

@@ -107,7 +107,7 @@ function successionOf({ config, now }: KnownIssuers): Succession {
   };
 }
 
-/** What every certificate of a service may carry, whichever it is. */
+/** Names that every certificate of a service may carry. */
 function namesOfServices(config: ServerConfig): readonly NamesToIssue[] {
   const rules = namingRulesOf(config);
   const { dnsSuffix, dnsSuffixes } = config.certificates;
@@ -119,7 +119,7 @@ function namesOfServices(config: ServerConfig): readonly NamesToIssue[] {
   return [{ commonName: 'sys.auth.server', altNames: [{ kind: 'uri', value: id }, ...dns, ...mail] }];
 }
 
-/** What the server's own certificate holds, which is renewed with the same names. */
+/** Names of the server's own certificate, which is renewed with the same ones. */
 function namesOfServer({ tls }: ServerConfig): NamesToIssue {
   const [leaf = Buffer.alloc(0)] = certificatesInPem(readFileSync(tls.certificate, 'utf8'));
   return { commonName: '', altNames: altNamesOf(readCertificate(leaf)) };

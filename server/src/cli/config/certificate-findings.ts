@@ -8,13 +8,13 @@ import type { CertificateFile, ConfiguredFiles } from './configured-files.ts';
 interface Around {
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Whether the server replaces its certificate by itself. */
+  /** True if the server replaces its certificate by itself. */
   readonly renew: boolean;
-  /** What clients call. */
+  /** Address that clients use. */
   readonly baseUrl: string;
 }
 
-/** What the certificates and revocation lists of a configuration say: lives, names, usage and chains. */
+/** Findings about the certificates and revocation lists of a configuration: lives, names, usage and chains. */
 export function certificateFindings(files: ConfiguredFiles, around: Around): Finding<string>[] {
   const { server, clientCa, roots, issuers, lists } = files;
   const { now } = around;
@@ -66,7 +66,7 @@ function lifeFinding({ option, file }: CertificateFile, certificate: X509Certifi
   return finding(check, state === 'soon' ? 'warning' : 'ok', `${name} is valid for ${span}`, advice);
 }
 
-/** One line for all that are good, one for each other. */
+/** Findings about lives: one line for all that are valid, one for each other. */
 function livesOf(file: CertificateFile, now: number): Finding<string>[] {
   const advice = 'replace it in the file, or take it out if nothing depends on it any more';
   const all = file.certificates.map((certificate) => lifeFinding(file, certificate, now, advice));
@@ -75,7 +75,7 @@ function livesOf(file: CertificateFile, now: number): Finding<string>[] {
   return all.length === 1 ? all : [finding(file.option, 'ok', `all ${all.length} in \`${file.file}\` are valid`)];
 }
 
-/** Of several authorities an old one may have expired, as long as another one counts. */
+/** Findings about authorities: an old one may have expired, as long as another one is valid. */
 function authorityFindings(file: CertificateFile, now: number): Finding<string>[] {
   const found = livesOf(file, now);
   const counts = file.certificates.some((certificate) => /good|soon/.test(lifeOf(certificate, now).state));
@@ -128,7 +128,7 @@ function issuerFindings(issuer: CertificateFile, roots: CertificateFile | undefi
   return [...lives, finding(issuer.option, 'failed', found, advice)];
 }
 
-/** Who issued the last certificate that is found on the way to an anchor; undefined when the way leads there. */
+/** Issuer name of the last certificate found on the way to an anchor; undefined when the way leads there. */
 function missingLink(chain: readonly X509Certificate[], anchors: readonly X509Certificate[]): string | undefined {
   const [first] = chain;
   let at = first;
@@ -157,7 +157,7 @@ function oneLine(name: string): string {
   return name.replaceAll('\n', ', ');
 }
 
-/** What is well needs no advice. */
+/** Finding; advice is dropped for a good state. */
 function finding(check: string, state: Finding['state'], found: string, advice?: string): Finding<string> {
   return { check, state, found, ...(state !== 'ok' && advice !== undefined && { advice }) };
 }

@@ -6,8 +6,8 @@ import type { FileProblem } from './file-reader.ts';
 import { portFindings, secretFindings, storeFindings } from './machine-findings.ts';
 
 /**
- * Whether a server of this configuration could start and be reached, and for how long: every file, port and database that it names. Nothing
- * is changed. `now` in milliseconds.
+ * Checks that a server of this configuration could start and be reached, and for how long: every file, port and
+ * database that it names. Nothing is changed. `now` in milliseconds.
  */
 export async function checkConfig(config: ServerConfig, now: number): Promise<readonly Finding<string>[]> {
   const files = openConfiguredFiles(config);
@@ -35,7 +35,7 @@ function problemFinding({ option, file, problem }: FileProblem): Finding<string>
   return { check: option, state: 'failed', found: `\`${file}\` ${problem}`, advice };
 }
 
-/** What clients call, as far as it can be judged here. */
+/** Findings about the address that clients use, as far as it can be judged here. */
 function addressFindings({ profile, baseUrl }: ServerConfig, host: string, basePath: string): Finding<string>[] {
   const check = 'baseUrl';
   if (host === '0.0.0.0' || host === '::') {

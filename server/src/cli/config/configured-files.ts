@@ -23,10 +23,10 @@ export interface CertificateFile extends NamedFile {
   readonly certificates: readonly X509Certificate[];
 }
 
-/** What the files of a configuration hold, as far as they can be used. */
+/** Contents of a configuration's files, as far as they can be used. */
 export interface ConfiguredFiles {
   readonly problems: readonly FileProblem[];
-  /** Those that nobody else may read. */
+  /** Files that must not be readable by other users. */
   readonly secrets: readonly NamedFile[];
   /** The server's own, followed by those up to the root. */
   readonly server?: CertificateFile | undefined;
@@ -43,7 +43,7 @@ export function openConfiguredFiles(config: ServerConfig): ConfiguredFiles {
   const { tls, certificates } = config;
   const server = openServerIdentity(reader, config);
   const clientCa = openCertificates(reader, { option: 'tls.clientCa', file: tls.clientCa });
-  // Without an issuer nobody reads the roots and their lists.
+  // The roots and their lists are used only with an issuer.
   const hasIssuers = certificates.issuers.length > 0;
   const isApart = hasIssuers && certificates.roots !== tls.clientCa;
   const ownRoots = { option: 'certificates.roots', file: certificates.roots };
@@ -79,7 +79,7 @@ function openServerIdentity(reader: FileReader, { tls }: ServerConfig): Certific
     { option: 'tls.key', file: tls.key },
   ];
   const own = openPair(reader, certificate, key);
-  // What is wrong with the certificate itself has been said.
+  // Errors of the certificate itself have been reported.
   if (own === undefined) return openCertificates(new FileReader(), certificate);
   try {
     createSecureContext({ ...secureServerOptions, cert: own.pem, key: own.keyPem });
@@ -159,7 +159,10 @@ function openKeySet(reader: FileReader, named: NamedFile): void {
   });
 }
 
-/** What the certificates of login issuers must chain to; for one whose keys are in a file nobody is asked. */
+/**
+ * Opens the authorities to which the certificates of login issuers must chain; an issuer whose keys are in a file is
+ * not contacted.
+ */
 function openLoginAuthorities(reader: FileReader, { people }: ServerConfig): void {
   for (const [index, { ca, keysFile }] of people.issuers.entries()) {
     if (ca === undefined || keysFile !== undefined) continue;
@@ -211,7 +214,7 @@ function openSealingKeys(reader: FileReader, config: ServerConfig): void {
   }
 }
 
-/** Those of TLS are not opened for a database on this machine that needs none. */
+/** Opens the database files; those of TLS are skipped for a database on this machine that needs none. */
 function openDatabaseFiles(reader: FileReader, { store }: ServerConfig): void {
   if (store.kind !== 'postgres') return;
   const { passwordFile, certificate, key, ca } = store;

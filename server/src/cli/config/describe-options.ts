@@ -1,6 +1,6 @@
 import { definedOnly } from '../../management/documents/defined-only.ts';
 
-/* What a JSON Schema of `schemas/` says of the options of a program, for people. */
+/* Option descriptions from the JSON Schemas in `schemas/`, for people. */
 
 /** The part of JSON Schema that the schemas of our configurations are made of. */
 export interface OptionSchema {
@@ -34,7 +34,7 @@ export interface OptionDescription {
   readonly isRequired: boolean;
   /** Values as a person writes them. */
   readonly default?: string;
-  /** What counts without a value and without a default of its own, in words. */
+  /** Fallback without a value and without a default of its own, in words. */
   readonly absent?: string;
   readonly unit?: string;
   readonly example?: string;

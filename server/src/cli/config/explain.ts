@@ -9,8 +9,8 @@ interface ExplainOptions {
 }
 
 /**
- * What `signet config explain` prints of an option; of a section, what it holds; without a name, the sections. Throws `UsageError` with names
- * that may be meant.
+ * Output of `signet config explain` for an option; for a section, its options; without a name, the sections. Throws
+ * `UsageError` with similar names.
  */
 export function explainOption(name: string | undefined, { updater, json }: ExplainOptions): unknown {
   const schema: OptionSchema = JSON.parse(readSchema(updater === true ? 'updater' : 'config'));
@@ -32,7 +32,7 @@ function shortly({ option, meaning }: OptionDescription): { option: string; mean
   return { option, meaning };
 }
 
-/** One line for each thing to know, under short names. */
+/** Description in words, a line for each fact, under short names. */
 function inWords({ isSection: _, isRequired, absent, ...described }: OptionDescription): Record<string, unknown> {
   const { option, meaning, type, default: value = isRequired ? 'required' : (absent ?? 'none'), ...rest } = described;
   return { option, meaning, type, default: value, ...rest };
@@ -43,7 +43,7 @@ function normalized(name: string): string {
   return name.replaceAll(/\[\d+\]|\.\d+(?=\.|$)/g, '[]').replace(/\[\]$/, '');
 }
 
-/** Whether it stands one level below the section, or in the items of the list. */
+/** True if it stands one level below the section, or in the items of the list. */
 function isDirectlyBelow(option: string, section: string): boolean {
   const rest = option.startsWith(section) ? option.slice(section.length) : '';
   return /^(?:\[\])?\.[^.[\]]+$/.test(rest);

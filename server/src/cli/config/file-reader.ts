@@ -7,12 +7,15 @@ export interface NamedFile {
   readonly file: string;
 }
 
-/** What is wrong with one, in words that hold nothing of it. */
+/** Problem of a file, in words that hold nothing of its content. */
 export interface FileProblem extends NamedFile {
   readonly problem: string;
 }
 
-/** What a parser says of a file: `holds no certificate`. Other errors of parsers may quote the file, and are not told. */
+/**
+ * Parser error that is safe to report: `holds no certificate`. Other errors of parsers may quote the file, and are not
+ * shown.
+ */
 export class ContentError extends Error {
   override readonly name = 'ContentError';
 }
@@ -32,7 +35,7 @@ const reasons: Readonly<Record<string, string>> = {
 export class FileReader {
   readonly problems: FileProblem[] = [];
 
-  /** What `parse` makes of a file that is there and not empty; undefined where something is wrong. */
+  /** Result of `parse` for a file that exists and is not empty; undefined after a problem. */
   read<Value>(named: NamedFile, parse: (bytes: Buffer) => Value): Value | undefined {
     try {
       const bytes = readPlainFile(named.file);

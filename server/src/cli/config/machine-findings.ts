@@ -8,7 +8,7 @@ import type { Finding } from '../doctor/finding.ts';
 import { checkPostgres } from '../doctor/host-checks.ts';
 import type { NamedFile } from './file-reader.ts';
 
-/** Whether others of this machine may read what nobody else should. Windows knows no modes of this kind. */
+/** Findings about secrets that other users of this machine may read. Windows has no modes of this kind. */
 export function secretFindings(secrets: readonly NamedFile[]): Finding<string>[] {
   if (process.getuid === undefined) return [];
   return secrets.flatMap(({ option: check, file }): Finding<string>[] => {
@@ -20,7 +20,7 @@ export function secretFindings(secrets: readonly NamedFile[]): Finding<string>[]
   });
 }
 
-/** Whether the server could listen; nothing stays open. */
+/** Checks that the server could listen; nothing stays open. */
 export async function portFindings({ listen, crl }: ServerConfig): Promise<Finding<string>[]> {
   const places = [{ option: 'listen', host: listen.host, port: listen.port }];
   if (crl.listen.port !== undefined)
@@ -61,7 +61,7 @@ async function listenError(host: string, port: number): Promise<string | undefin
   return await promise;
 }
 
-/** Whether the store can be reached and has a schema that this program knows. Nothing is made and nothing is migrated. */
+/** Checks that the store can be reached and has a schema that this program knows. Nothing is created or migrated. */
 export async function storeFindings({ store, dataDir, workers }: ServerConfig): Promise<readonly Finding<string>[]> {
   if (store.kind === 'postgres') return [folderFinding(dataDir), ...(await checkPostgres(store, workers))];
   const check = 'store';
@@ -83,7 +83,7 @@ export async function storeFindings({ store, dataDir, workers }: ServerConfig): 
   }
 }
 
-/** Whether this user may write to the folder, or make it. */
+/** Checks that this user may write to the folder, or create it. */
 function folderFinding(folder: string): Finding<string> {
   const check = 'dataDir';
   const stats = statsOf(folder);

@@ -13,7 +13,7 @@ const renew = 'run `signet identity once --force`, or whatever gets certificates
 const register =
   'get a join token (`signet instance token <domain.service> <id>`), and run `signet identity once` with it here';
 
-/** What the files of an identity say by themselves. Texts that cannot be read are findings as well. */
+/** Findings about the files of an identity by themselves. Texts that cannot be read are findings as well. */
 export function checkCertificate(texts: IdentityTexts, now: number): readonly Finding[] {
   const chain = certificatesOf(texts.certificate);
   const [leaf, ...issuers] = chain;
@@ -108,7 +108,7 @@ function chainOf(leaf: X509Certificate, issuers: X509Certificate[], roots: X509C
   return { check, state: 'warning', found, advice };
 }
 
-/** Whether a certificate was issued under the name of another one, and signed with its key. */
+/** True if a certificate was issued under the name of another one, and signed with its key. */
 export function isIssuer(certificate: X509Certificate, issuer: X509Certificate): boolean {
   return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
 }

@@ -2,12 +2,12 @@ import { type PostgresSettings, parseHost } from '../../config/store-place.ts';
 import type { DatabaseFacts } from '../../store/postgres/inspect.ts';
 import type { Finding } from './finding.ts';
 
-/** What a server of this configuration asks of its database. */
+/** Database requirements of a server with this configuration. */
 export interface DatabaseUse extends Pick<PostgresSettings, 'poolSize' | 'listen' | 'migrate'> {
   readonly workers: number;
 }
 
-/** What a database says of itself, for servers of which each is configured as this one. */
+/** Findings about a database, for servers of which each is configured as this one. */
 export function checkDatabase(facts: DatabaseFacts, use: DatabaseUse): readonly Finding[] {
   const { host, version, tls } = facts;
   const secured = tls === undefined ? 'without TLS' : `over ${tls}`;
@@ -20,7 +20,10 @@ export function checkDatabase(facts: DatabaseFacts, use: DatabaseUse): readonly 
   ];
 }
 
-/** TLS is always used but on this machine: to a socket nobody listens, at a port of it somebody may have taken its place. */
+/**
+ * Findings about a connection without TLS, which is acceptable on this machine only through a socket: another program
+ * may have taken a port.
+ */
 function checkPlain(host: string): readonly Finding[] {
   if (parseHost(host)?.host.startsWith('/') === true) return [];
   const advice = 'set `store.postgres.ca`, or use the folder of its socket';

@@ -1,4 +1,4 @@
-/** What `signet doctor` looks at. */
+/** Names of the checks of `signet doctor`. */
 type DoctorCheck =
   | 'identity'
   | 'certificate'
@@ -16,7 +16,7 @@ type DoctorCheck =
   | 'address'
   | 'root key';
 
-/** What one check found. `advice` says what to do about it. */
+/** Finding of one check. `advice` is the remedy. */
 export interface Finding<Check extends string = DoctorCheck> {
   readonly check: Check;
   readonly state: 'ok' | 'warning' | 'failed';
@@ -40,7 +40,7 @@ export function spanOf(milliseconds: number): string {
   return `${Math.floor(count)} ${unit}`;
 }
 
-/** How near the end of something with this life is: it should have been renewed in its last quarter, at most a week before. */
+/** True if the end of a period is near: it should have been renewed in its last quarter, at most a week before. */
 export function endsSoon(notBefore: number, notAfter: number, now: number): boolean {
   return notAfter - now < Math.min((notAfter - notBefore) / 10, 7 * dayMs);
 }

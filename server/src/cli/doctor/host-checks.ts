@@ -7,14 +7,17 @@ import { checkDatabase } from './database-checks.ts';
 import type { Finding } from './finding.ts';
 import { checkAddresses, checkRootKey } from './setup-checks.ts';
 
-/** What a server of this configuration runs on, its database and the memory of this machine, and what is left of its setup. Nothing is changed. */
+/**
+ * Findings about the host of a server with this configuration: its database, the memory of this machine, and pending
+ * steps of its setup. Nothing is changed.
+ */
 export async function checkHost(config: ServerConfig): Promise<readonly Finding[]> {
   const { store } = config;
   const findings = store.kind === 'postgres' ? await checkPostgres(store, config.workers) : [];
   return [...findings, await checkMemory(config), checkAddresses(config), checkRootKey(config)];
 }
 
-/** What the database says of itself, or why it cannot be asked. */
+/** Facts about the database, or why it cannot be queried. */
 export async function checkPostgres(
   settings: Extract<ServerConfig['store'], { kind: 'postgres' }>,
   workers: number,

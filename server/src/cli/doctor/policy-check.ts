@@ -17,7 +17,7 @@ const lateMs = 600_000;
 
 const advice = 'check that `signet-updater run` runs on this host; `signet-updater check` says what stops it';
 
-/** How old the policy on this host is, by what the updater wrote beside it. */
+/** Findings about the age of the policy on this host, by the updater's status beside it. */
 export function checkPolicy(policyDir: string, now: number): readonly Finding[] {
   const status = readStatus(join(policyDir, 'status.json'));
   if (status === undefined) {

@@ -4,7 +4,7 @@ import { parseHttpDate } from '@signet/client';
 import { secureClientOptions } from '@signet/policy-engine/http';
 import type { ServerCheck } from '@signet/policy-engine/server-identity';
 
-/** What a server says of itself before anything is asked. Milliseconds since the epoch. */
+/** Facts from a server's handshake. Milliseconds since the epoch. */
 export interface TlsProbe {
   readonly notBefore: number;
   readonly notAfter: number;
@@ -12,7 +12,7 @@ export interface TlsProbe {
   readonly date?: number;
 }
 
-/** Asks `/healthz` without a certificate of ours. Undefined when there is no answer: another check says why. */
+/** Requests `/healthz` without a client certificate. Undefined when there is no answer: another check reports why. */
 export function probeTls(
   baseUrl: string,
   { caBundle, checkServerIdentity }: { readonly caBundle: string; readonly checkServerIdentity: ServerCheck },

@@ -19,7 +19,7 @@ const refusedAdvice: Partial<Record<number, string>> = {
   404: 'the address is not that of the API: it ends in a version such as /v1',
 };
 
-/** Whether the server at this address answers this client, with which keys, and what its tokens call it. */
+/** Findings about the server at this address: its answers to this client, its keys, and the principal in its tokens. */
 export async function checkServer(
   client: Pick<SignetClient, 'keys' | 'metadata'>,
   baseUrl: string,
@@ -61,7 +61,7 @@ function checkIssuer(issuer: string, baseUrl: string): readonly Finding[] {
 const toleratedSkewMs = 60_000;
 const dangerousSkewMs = 300_000;
 
-/** What the connection itself says: the server's certificate and its clock. */
+/** Findings about the connection itself: the server's certificate and its clock. */
 export function checkTlsProbe(probe: TlsProbe, now: number): readonly Finding[] {
   const { notBefore, notAfter, date } = probe;
   const left = `the server's certificate is valid for ${spanOf(notAfter - now)}`;

@@ -6,9 +6,9 @@ import { isLoopback } from '../../config/store-place.ts';
 import { certificatesInPem } from '../../x509/certificate-reader.ts';
 import type { Finding } from './finding.ts';
 
-/* What is left to do after a server was made. */
+/* Pending steps after a server was set up. */
 
-/** Whether others reach the server by the addresses that it gives them. */
+/** Checks that other machines can reach the server by its advertised addresses. */
 export function checkAddresses(config: ServerConfig): Finding {
   const check = 'address';
   const { listen } = config;
@@ -29,7 +29,7 @@ export function checkAddresses(config: ServerConfig): Finding {
   return { check, state: 'ok', found: `clients call ${baseUrl}` };
 }
 
-/** Whether the private key of a root lies unencrypted beside its certificate, or beside the configuration. */
+/** Finding about a root's private key that lies unencrypted beside its certificate, or beside the configuration. */
 export function checkRootKey({ file, tls, certificates }: ServerConfig): Finding {
   const check = 'root key';
   const roots = [...new Set([tls.clientCa, certificates.roots])];

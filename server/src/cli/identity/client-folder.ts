@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { refuseExisting, writeOutput } from '../written-output.ts';
 
-/** A folder with which somebody calls the server: `signet --config <folder>/client.yaml …`. */
+/** Client folder for calling the server: `signet --config <folder>/client.yaml …`. */
 interface ClientFolder {
   readonly certificate: string;
   readonly key: string;
@@ -11,7 +11,7 @@ interface ClientFolder {
   readonly config: string;
 }
 
-/** Which server it is, and how it is known. `caBundle` is a file. */
+/** Address of the server, and its authorities. `caBundle` is a file. */
 interface ServerAddress {
   readonly baseUrl: string | readonly string[];
   readonly caBundle: string;

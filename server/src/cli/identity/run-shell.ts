@@ -9,7 +9,7 @@ interface ShellOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How a command ended. `status` is undefined when it was ended by a signal, e.g. as it took too long. */
+/** Result of a command. `status` is undefined when it was ended by a signal, e.g. as it took too long. */
 interface ShellResult {
   readonly status: number | undefined;
   readonly output: string;

@@ -10,7 +10,7 @@ import { isUser } from '../../snapshot/snapshot.ts';
 import { serverName, serverPrincipal } from '../../x509/own-identity.ts';
 import { UsageError } from '../usage-error.ts';
 
-/** Who administers a new server where nobody else is named. */
+/** Default administrator of a new server. */
 export const usualAdministrator = 'sys.auth.operator';
 
 /** A user, or a service of `sys.auth`: the services of other domains do not exist yet. Throws `UsageError`, `InvalidNameError`. */

@@ -10,14 +10,14 @@ import { type ConstrainedNames, networkConstraint } from '../../x509/name-constr
 import { isDnsName } from '../../x509/naming.ts';
 import { UsageError } from '../usage-error.ts';
 
-/** What a new root and its intermediate are made with. */
+/** Options of a new root and its intermediate. */
 export interface AuthorityOptions {
   readonly trustDomain: string;
   /** DNS names and networks that the intermediate may certify beside those of the trust domain and of the server; absent: all names. */
   readonly nameConstraints?: readonly string[] | undefined;
   /** Addresses of revocation lists in certificates, with `{issuer}`. */
   readonly distributionPoints?: readonly string[] | undefined;
-  /** What encrypts the private key of the root; absent: nothing does. */
+  /** Passphrase of the root's private key; absent: it is not encrypted. */
   readonly rootPassphrase?: string | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface PlacedAuthority {
 /** A path in the folder of the new server. */
 export type At = (...parts: readonly string[]) => string;
 
-/** What the intermediate is constrained to; undefined for one without constraints. Throws `UsageError`. */
+/** Constraints of the intermediate; undefined for one without constraints. Throws `UsageError`. */
 export function permittedNames(
   { trustDomain, nameConstraints }: Pick<AuthorityOptions, 'trustDomain' | 'nameConstraints'>,
   hosts: readonly string[],

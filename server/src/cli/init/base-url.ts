@@ -4,7 +4,7 @@ import { isLoopback } from '../../config/store-place.ts';
 import { UsageError } from '../usage-error.ts';
 
 interface Reached {
-  /** As the option gives it. */
+  /** Base URL by the option. */
   readonly baseUrl?: string | undefined;
   /** Where the server listens; port 0 for a free one. */
   readonly host: string;
@@ -14,8 +14,9 @@ interface Reached {
 }
 
 /**
- * What clients of a new server call: as given, else by its first name, else on this machine. Undefined where it follows from the port that
- * the server will find. Throws `UsageError` for an address that is malformed, and when others are to reach a server that has only the names of this machine.
+ * Base URL of a new server: as given, else by its first name, else on this machine. Undefined where it follows from the
+ * port that the server will find. Throws `UsageError` for an address that is malformed, and for a server that listens
+ * to other machines and has only the names of this machine.
  */
 export function baseUrlOf({ baseUrl, host, port, hostNames }: Reached): string | undefined {
   if (baseUrl !== undefined) return checked(baseUrl);

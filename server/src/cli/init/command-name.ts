@@ -11,8 +11,9 @@ interface Running {
 }
 
 /**
- * How a person who sits where this program was started calls it again: `signet` where the shell finds this very program by that name, `npx signet`
- * in a checkout, else by its path. Names of a registry do not come into it: there, `signet` is somebody else's program.
+ * Command by which a person at this place runs this program again: `signet` where the shell finds this very program by
+ * that name, `npx signet` in a checkout, else by its path. Names of a registry are not used: there, `signet` is another
+ * project.
  */
 export function commandName({ script, cwd, path }: Running): string {
   const own = realOf(script);

@@ -40,7 +40,7 @@ export function configText(config: NewConfig): string {
   return `${schemaHeader('config')}# What is in force: signet config show --config <this file>; what an option means: signet config explain\n${stringify(values)}`;
 }
 
-/** What was said of the database; everything else is a default, which later versions may change. */
+/** Database settings as given; everything else is a default, which later versions may change. */
 function placeOf({ hosts, database, user, passwordFile, certificate, key, ca }: PostgresSettings) {
   const files = { passwordFile, certificate, key, ca };
   const given = Object.entries(files).filter(([, file]) => file !== undefined);

@@ -50,7 +50,7 @@ export function readAuthority(
     }
     const fault = authorityFault(chain, root, epochSeconds(clock));
     if (fault !== undefined) throw new UsageError(fault);
-    // Those of the root count as well, and are not in the chain that the server sends.
+    // Constraints of the root apply as well, which is not in the chain that the server sends.
     const nameConstraints = nameConstraintsIn([...chain, root]);
     return { issuer: { ...issuer, nameConstraints }, root: certificateToPem(root), key };
   } catch (error) {
@@ -109,7 +109,7 @@ export function requirePermitted(
   }
 }
 
-/** Whether the authority may certify a host. */
+/** True if the authority may certify a host. */
 export function isPermitted({ issuer }: Pick<GivenAuthority, 'issuer'>, altName: IssuedAltName): boolean {
   return constraintFault({ commonName: '', altNames: [altName] }, issuer.nameConstraints) === undefined;
 }

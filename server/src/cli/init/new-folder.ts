@@ -4,7 +4,7 @@ import { lockFile } from '@signet/policy-engine/internal/files';
 import { ConflictError } from '../../errors.ts';
 import { UsageError } from '../usage-error.ts';
 
-/* What `signet init` makes in its folder. The configuration is made last: a folder without it is not complete. */
+/* Files that `signet init` makes in its folder. The configuration is made last: a folder without it is not complete. */
 const configName = 'signet.yaml';
 export const sealingKeyName = 'sealing.key';
 const folders = ['ca', 'data', 'identities', 'policies', 'schemas'];

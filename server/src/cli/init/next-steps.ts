@@ -1,7 +1,7 @@
 import type { Initialised } from '../initialise.ts';
 import { quote } from './command-name.ts';
 
-/** What an operator types next, and what it is for. */
+/** Next command for the operator, and its purpose. */
 interface Step {
   readonly about: string;
   readonly commands: readonly string[];
@@ -52,7 +52,7 @@ export function nextSteps(made: Initialised, signet: string): readonly Step[] {
   ];
 }
 
-/** What was made, for people. */
+/** Description of the result, for people. */
 export function describeInitialised(made: Initialised, signet: string): string {
   const { administrator, root } = made;
   const steps = nextSteps(made, signet).flatMap(({ about, commands }) => [`# ${about}`, ...commands, '']);

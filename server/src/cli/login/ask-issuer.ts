@@ -3,13 +3,13 @@ import * as oidc from 'openid-client';
 import { type BoundedFetch, boundedFetch } from '../../base/bounded-fetch.ts';
 import { openLoopback } from './loopback.ts';
 
-/** How an ID token is asked for. */
+/** Request for an ID token. */
 interface IssuerQuestion {
   readonly issuer: LoginIssuer;
   readonly nonce: string;
   /** PEM of what the certificate of the issuer must chain to; absent: what this machine trusts. */
   readonly ca: string | undefined;
-  /** Of a confidential client. */
+  /** Secret of a confidential client. */
   readonly clientSecret: string | undefined;
   /** Shows the address to the person. */
   readonly show: (address: string) => void;

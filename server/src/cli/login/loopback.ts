@@ -28,7 +28,7 @@ export async function openLoopback(state: string): Promise<Loopback> {
     if (url === undefined) return reply(response, 404, 'There is nothing here.');
     isOver = true;
     reply(response, 200, 'Signet has the answer of the issuer. You can close this page and go back to the terminal.');
-    // Nothing more is accepted; this answer goes out.
+    // Stops listening; this answer is still sent.
     server.close();
     resolve(url);
   });
@@ -50,7 +50,7 @@ export async function openLoopback(state: string): Promise<Loopback> {
   };
 }
 
-/** The address of a request that is the answer; the Host header says that nobody else's name leads here. */
+/** URL of the request with the issuer's answer; the Host header proves that no foreign name leads here. */
 function answerOf({ method, url, headers }: IncomingMessage, origin: string, state: string): URL | undefined {
   const address = URL.parse(url ?? '', origin);
   if (method !== 'GET' || `http://${headers.host}` !== origin || address?.origin !== origin) return undefined;

@@ -7,7 +7,7 @@ const commands: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = 
   linux: ['xdg-open'],
 };
 
-/** The command that opens an address in the browser of whoever sits here; undefined where nobody does. */
+/** Command that opens an address in the browser of the user at this machine; undefined without one. */
 export function browserCommand(platform: NodeJS.Platform, environment: Environment): readonly string[] | undefined {
   const hasDisplay = Boolean(environment['DISPLAY'] || environment['WAYLAND_DISPLAY']);
   return platform === 'linux' && !hasDisplay ? undefined : commands[platform];

@@ -72,7 +72,7 @@ export async function write(options: WriteOptions, request: ManagementRequest): 
   print(answer ?? (options.json === true ? { deleted: true } : 'deleted'), options.json);
 }
 
-/** What the server says of a dry run; read with its types, as it is of the same release or refused. */
+/** Prints the server's answer to a dry run; read with its types, as it is of the same release or refused. */
 function describePreview(answer: unknown): void {
   const { changes, impact, impactTotals, warnings = [] } = previewSchema.parse(answer);
   for (const warning of warnings) warn(warning);

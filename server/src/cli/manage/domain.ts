@@ -98,7 +98,7 @@ async function create(domain: string, options: CreateOptions): Promise<void> {
   await write(options, { method: 'POST', path: ['domains'], body });
 }
 
-/** What is not given goes back as it was, unless somebody was faster. */
+/** Updates a domain: options not given keep their values, unless they were changed meanwhile. */
 async function update(domain: string, changed: GivenFields, options: WriteOptions): Promise<void> {
   const path = ['domains', domain];
   const { body: now, tag } = await manageTagged(options, { method: 'GET', path });

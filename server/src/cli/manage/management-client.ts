@@ -29,7 +29,7 @@ export interface ManagementRequest {
   readonly ifMatch?: string | undefined;
 }
 
-/** What the server answered, and the entity tag of it. */
+/** Answer of the server, and its entity tag. */
 interface TaggedAnswer {
   readonly body: unknown;
   readonly tag: string | undefined;

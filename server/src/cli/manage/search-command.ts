@@ -28,7 +28,7 @@ export function searchCommand(): Command {
     );
 }
 
-/** `signet reviews`: the members that somebody should look at again. */
+/** `signet reviews`: the memberships that are due for review. */
 export function reviewsCommand(): Command {
   return reader('reviews', 'list the members whose review is due, the oldest first')
     .option('--before <time>', 'due by then: 2027-01-01T00:00:00Z, or 7d, 12h, 30m from now (default: now)')

@@ -6,7 +6,7 @@ import { describeField } from '../describe-field.ts';
 import { describeImpact } from '../describe-impact.ts';
 import { escapeControls } from '../terminal-text.ts';
 
-/* What a plan says, in lines that every format shows in its own way. No line holds a line end or another control character. */
+/* Lines of a plan, which every format shows in its own way. No line holds a line end or another control character. */
 
 export type Sign = '+' | '~' | '-' | ' ';
 
@@ -15,7 +15,7 @@ export interface PlanLine {
   readonly text: string;
 }
 
-/** What a plan says of one domain. */
+/** Plan of one domain. */
 export interface DomainPlan {
   readonly domain: string;
   readonly totals: PlanTotals;
@@ -59,7 +59,7 @@ function accessLines(impact: readonly AccessChange[]): PlanLine[] {
   return [...of('gain', '+'), ...of('loss', '-')];
 }
 
-/** What is to say of access as a whole: that it cannot be told, or is too much to list. */
+/** Notes on access as a whole: that it cannot be told, or is too much to list. */
 export function accessNotes({ impact, impactTotals }: Plan): readonly string[] {
   if (impactTotals !== undefined) return describeImpact([], impactTotals);
   return impact === undefined ? describeImpact(undefined) : [];

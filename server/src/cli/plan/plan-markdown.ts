@@ -11,9 +11,9 @@ import { accessNotes, type DomainPlan, describeTotals, domainPlans, type PlanLin
 /** GitHub takes comments of 65,536 characters; these are bytes, with room for a line of the pipeline's own. */
 const maxBytes = 65_000;
 const maxLineCharacters = 500;
-/** Of a section: two fences as long as a line, the word `diff`, and line ends. */
+/** Overhead of a section: two fences as long as a line, the word `diff`, and line ends. */
 const maxFrameBytes = 2 * maxLineCharacters + 16;
-/** What stands before the folded parts, so that it fits one screen. */
+/** Domains listed before the folded parts, so that they fit one screen. */
 const maxShownDomains = 15;
 const maxShownRefusals = 5;
 
@@ -45,7 +45,7 @@ export function planMarkdown(plan: Plan): string {
   return `${texts.join('\n\n')}\n`;
 }
 
-/** What is wrong with documents of which no plan can be made: they are malformed, or their policy tests fail. */
+/** Problems of documents without a plan: they are malformed, or their policy tests fail. */
 export function problemsMarkdown(problems: readonly DocumentProblem[]): string {
   const head = `### Signet plan: problems in the documents: ${problems.length}`;
   const part = { title: 'Problems', sections: [problemLines(problems.slice(maxShownRefusals))] };
@@ -99,7 +99,7 @@ interface Part {
   readonly sections: readonly Section[];
 }
 
-/** A part that opens on demand, with as many of its lines as fit into so many bytes. */
+/** Collapsible part, with as many of its lines as fit into `room` bytes. */
 function folded({ title, sections }: Part, room: number): string {
   const count = sections.reduce((sum, { lines }) => sum + lines.length, 0);
   const frame = (texts: readonly string[], left: number) => {
