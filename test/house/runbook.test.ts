@@ -2,14 +2,15 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { exitStatus as exitStatusOfSignet } from '@signet/server/cli/exit-status';
 import { StoreRefusedError } from '@signet/server/errors';
+import { wholeProgram } from '@signet/server/program';
 import { exitStatus as exitStatusOfUpdater } from '@signet/updater/exit-status';
 import test from 'ava';
 import { repository } from '#support/dev-world';
 
-/* The runbook quotes what the programs say: a text that no program says, or a status that none ends with, misleads at the worst time. */
+/* Messages, codes, statuses and commands that the runbook names exist. */
 
 const runbook = readFileSync(join(repository, 'docs/guides/runbook.md'), 'utf8');
-
+const prose = runbook.replace(/```[\s\S]*?```/g, '');
 const sources = globSync('{server,updater,policy-engine,client,example-provider}/{src,bin}/**/*.{ts,js}', {
   cwd: repository,
 })
@@ -17,46 +18,48 @@ const sources = globSync('{server,updater,policy-engine,client,example-provider}
   .join('\n')
   .replaceAll('\\`', '`');
 
-/** The rows of the table below a heading cell. */
+const named = (form: RegExp): string[] => [...prose.matchAll(form)].map(([, text = '']) => text.replace(/\s+/g, ' '));
+
+/** First cells of the table below a heading cell. */
 function firstCells(heading: string): string[] {
-  const lines = runbook.split('\n');
-  const at = lines.findIndex((line) => line.startsWith(`| ${heading} `));
-  const rows = lines.slice(at + 2);
-  return rows
-    .slice(
-      0,
-      rows.findIndex((line) => !line.startsWith('|')),
-    )
-    .map((row) => row.split('|')[1]?.trim() ?? '');
+  const [, table = ''] = runbook.split(`\n| ${heading} `);
+  return [...table.replace(/\n(?!\|)[\s\S]*/, '').matchAll(/\n\| (?!-)([^|]+)/g)].map(([, cell = '']) => cell.trim());
 }
 
-test('every quoted text is one that a program says', (t) => {
-  const prose = runbook.replace(/```[\s\S]*?```/g, '');
-  const quoted = [...prose.matchAll(/"([^"]+)"/g)].map(([, text = '']) => text.replace(/\s+/g, ' '));
-  const headings = new Set([...runbook.matchAll(/^#+ (.*)$/gm)].map(([, text]) => text));
-  const unknown = quoted.filter((text) => !headings.has(text) && !sources.includes(text));
-  t.true(quoted.length > 20);
-  t.deepEqual(unknown, []);
-});
-
-test('every code of the policy engine is one that there is', (t) => {
-  const codes = [...runbook.matchAll(/`((?:bundle|keys|directory|floor)-[a-z-]+)`/g)].map(([, code = '']) => code);
-  t.true(codes.length > 8);
+test('messages and error codes exist', (t) => {
+  const headings = named(/^#+ (.*)$/gm);
+  const messages = named(/"([^"]+)"/g).filter((text) => !headings.includes(text));
+  const codes = named(/`((?:bundle|keys|directory|floor)-[a-z-]+)`/g).map((code) => `  | '${code}'`);
+  t.true(messages.length > 20 && codes.length > 8);
   t.deepEqual(
-    codes.filter((code) => !sources.includes(`  | '${code}'`)),
+    [...messages, ...codes].filter((text) => !sources.includes(text)),
     [],
   );
 });
 
-test('the exit statuses are those of the programs, all of them', (t) => {
+test('exit statuses and states are those of the programs, all of them', (t) => {
   const refused = new StoreRefusedError('corrupt', '').exitStatus;
   const ofSignet = [...new Set([...Object.values(exitStatusOfSignet), refused])].map(String);
   t.deepEqual(firstCells('exit status'), ofSignet);
   t.deepEqual(firstCells('exit status of `signet-updater`'), Object.values(exitStatusOfUpdater).map(String));
-});
-
-test('the states of `signet-updater status` are those that it says', (t) => {
   const states = firstCells('state').map((cell) => cell.replaceAll('`', ''));
   t.is(states.length, 5);
   for (const state of states) t.regex(sources, new RegExp(`readonly state:.*'${state}'`), state);
+});
+
+test('commands exist', async (t) => {
+  const program = await wholeProgram();
+  const commands = named(/`signet ([a-z][^`]*)`/g);
+  t.true(commands.length > 20);
+  for (const line of commands) {
+    let command = program;
+    for (const word of line.split(' ')) {
+      const below = command.commands.find((each) => each.name() === word);
+      if (below === undefined) {
+        t.is(command.commands.length, 0, `there is no \`signet ${line}\``);
+        if (word.startsWith('--')) t.true(word === '--help' || command.options.some(({ long }) => long === word), line);
+        else t.true(command.registeredArguments.length > 0, line);
+      } else command = below;
+    }
+  }
 });
