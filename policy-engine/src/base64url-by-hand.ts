@@ -1,14 +1,14 @@
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const invalid = 255;
 
-/** From a character code to its six bits. */
+/** Table from a character code to its six bits. */
 const sextets: Uint8Array = (() => {
   const table = new Uint8Array(128).fill(invalid);
   for (let value = 0; value < alphabet.length; value += 1) table[alphabet.charCodeAt(value)] = value;
   return table;
 })();
 
-/** From six bits to their character code. */
+/** Table from six bits to their character code. */
 const codes: Uint8Array = Uint8Array.from(alphabet, (character) => character.charCodeAt(0));
 /** Non-ASCII characters, a byte order mark included, are outside the alphabet. */
 const ascii = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -22,7 +22,7 @@ export interface Base64urlCodec {
   decodeAscii(text: Uint8Array, bytes: Uint8Array): boolean;
 }
 
-/** For programs that have none of their own that refuses as strictly. */
+/** Codec for platforms without an equally strict one of their own. */
 export const byHand: Base64urlCodec = {
   encode: encodeByHand,
   decode: decodeByHand,
@@ -30,7 +30,7 @@ export const byHand: Base64urlCodec = {
 };
 
 function encodeByHand(bytes: Uint8Array): string {
-  // Not text upon text: of a payload of megabytes that would be millions of small strings.
+  // String concatenation would make millions of small strings of a payload of megabytes.
   const characters = new Uint8Array(Math.ceil((bytes.length * 4) / 3));
   let at = 0;
   for (let i = 0; i < bytes.length; i += 3) {

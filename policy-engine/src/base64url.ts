@@ -18,7 +18,7 @@ function codecOfNode(node: typeof Buffer): Base64urlCodec {
       const [read, written] = [view(text), view(bytes)];
       if (read.includes(plus) || read.includes(slash)) return false;
       const letters = read.toString('latin1');
-      // With a character skipped there are fewer bytes than the text has room for.
+      // A skipped character leaves fewer bytes than the text has room for.
       if (written.write(letters, 'base64url') !== bytes.length) return false;
       // Bits behind the last byte.
       const rest = letters.length % 4;

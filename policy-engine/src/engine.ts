@@ -107,7 +107,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
       throw error;
     });
     const engine = new PolicyEngine({
-      // Where the server is Athenz its tokens may name their role so.
+      // Tokens of an Athenz server may name their role so.
       options: athenzBundles === true ? { roleInAudience: true, ...options } : options,
       clock,
       keys: opened?.source ?? directory.keys,
@@ -400,7 +400,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
         typeof token === 'string'
           ? await this.#decideToken(token, request)
           : this.#refuse('DENY_TOKEN_INVALID', request);
-      // Where the work was too much, a DENY may be among what was not looked at.
+      // A search that exceeded its budget may have missed a DENY.
       if (last.status === 'DENY' || last.status === 'DENY_BUDGET_EXCEEDED') return last;
       if (last.status === 'ALLOW') allowed ??= last;
     }
@@ -411,7 +411,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     return this.#recorded(bareDecision(status), asked, undefined);
   }
 
-  /** Hands the decision to the recorder, if there is one, and back. */
+  /** Passes the decision to the recorder, if there is one, and returns it. */
   #recorded(decision: Decision, asked: { action: string; resource: string }, holder: Holder | undefined): Decision {
     if (this.#recorder?.samples()) this.#recorder.record(recordOf(decision, asked, holder, this.#clock.now()));
     return decision;

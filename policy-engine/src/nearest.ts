@@ -1,4 +1,4 @@
-/** Names that are compared at most: the message is for people who mistyped one of a few. */
+/** Upper bound of compared names: the message is for people who mistyped one of a few. */
 const maxCompared = 1000;
 
 /**

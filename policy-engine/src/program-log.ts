@@ -67,7 +67,7 @@ export function createProgramLog<Log extends ErrorLog>(
   const lost = { lines: 0 };
   const destination = standardError(pino, lost);
   const log = pino.create(options, destination);
-  // After a drain: earlier this line would be dropped too.
+  // Reported only after a drain: earlier this line would be dropped too.
   destination.on('drain', () => {
     const { lines } = lost;
     if (lines === 0) return;
@@ -95,7 +95,7 @@ function standardError(pino: Pino<unknown>, lost: { lines: number }): Destinatio
   let waiting = 0;
   let failing = false;
   let willFlush = false;
-  // Only while bytes wait: a flush of nothing is a write of nothing, by a thread.
+  // Flushes only while bytes wait: a flush of nothing is a write of nothing, by a thread.
   const flushSoon = () => {
     if (willFlush) return;
     willFlush = true;
@@ -143,7 +143,7 @@ function standardError(pino: Pino<unknown>, lost: { lines: number }): Destinatio
     try {
       flushSync.call(stream);
     } catch {
-      // Not read in time.
+      // Timeout: the output was not read.
     }
   };
   return stream;
@@ -158,7 +158,7 @@ function timestamps(clock: Clock): () => string {
     const milliseconds = now % 1000;
     if (now - milliseconds !== second) {
       second = now - milliseconds;
-      // Without the three digits and the Z.
+      // Timestamp without the three digits and the Z.
       start = `,"time":"${formatTimestamp(second).slice(0, -4)}`;
     }
     return `${start}${String(milliseconds).padStart(3, '0')}Z"`;

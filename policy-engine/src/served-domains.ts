@@ -20,7 +20,7 @@ export class ServedDomains {
     this.#only = this.#set.size === 1 ? this.names[0] : undefined;
   }
 
-  /** Why a credential of the domain does not count for the resource; `undefined` when policy is to decide. */
+  /** Status that refuses a credential of the domain for the resource; `undefined` when policy is to decide. */
   refusal(domain: string, resource: unknown): Status | undefined {
     if (this.#only === undefined && isUnqualified(resource)) return 'DENY_INVALID_PARAMETERS';
     return this.#set === undefined || this.#set.has(domain) ? undefined : 'DENY_DOMAIN_MISMATCH';

@@ -13,7 +13,7 @@ export const hostNameOnly = 'host-name';
 /** `code` of the error for a certificate that is not the token server's. */
 export const serverIdentityCode = 'ERR_TLS_SERVER_IDENTITY';
 
-/** For `checkServerIdentity` of `node:tls`. */
+/** Check for `checkServerIdentity` of `node:tls`. */
 export type ServerCheck = (host: string, certificate: PeerCertificate) => Error | undefined;
 
 const spiffeId = /^spiffe:\/\/[a-z0-9._-]{1,255}(?:\/[a-zA-Z0-9._-]{1,255})+$/;

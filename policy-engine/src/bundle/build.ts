@@ -5,11 +5,11 @@ import { separateLaterConditions } from './later-conditions.ts';
 /** Content of a bundle for one domain. */
 export interface BundleInput {
   domain: string;
-  /** Grows when a store is restored from a backup. */
+  /** Counter of restores of the store from a backup. */
   epoch: number;
-  /** Grows by one with each change of the domain. */
+  /** Number of changes of the domain. */
   version: number;
-  /** When the domain was last changed, in milliseconds since the epoch, as the two below. */
+  /** Time of the domain's last change, in milliseconds since the epoch, as the two below. */
   modified: number;
   issued: number;
   expires: number;

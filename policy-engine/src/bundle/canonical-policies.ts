@@ -34,7 +34,7 @@ export function* canonicalPolicies(
       lines.push(head);
       for (const own of only) lines.push(own);
     } else {
-      // With one first line, it is the others that order them.
+      // If the first line is the same, the others determine the order.
       const texts = [only, ...others].map((own) => [head, ...own].join('\n'));
       for (const text of yield* sortInSteps(texts)) lines.push(text);
     }

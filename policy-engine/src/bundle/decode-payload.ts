@@ -8,7 +8,10 @@ export type BundleOrigin = 'athenz' | undefined;
 
 /** The signed part of a bundle with its times in milliseconds since the epoch. */
 export interface BundlePayload {
-  /** With `athenz` the version is `modified` in milliseconds, in the epoch 0, and `issued` is `modified`. Absent in bundles of Signet. */
+  /**
+   * Origin `athenz`: the version is `modified` in milliseconds, in the epoch 0, and `issued` is `modified`. Absent in
+   * bundles of Signet.
+   */
   readonly origin?: 'athenz';
   readonly domain: string;
   readonly epoch: number;
@@ -109,7 +112,7 @@ function isPlainAssertion(value: unknown): value is WireAssertion {
   return Object.keys(value).length === 4 + Number(id !== undefined) + Number(caseSensitive !== undefined);
 }
 
-/** In Athenz the flag says how texts are stored; they are compared without case all the same. */
+/** Case flag of a payload. In Athenz it says how texts are stored; they are compared without case all the same. */
 function decodeCase(value: unknown, field: string, origin: BundleOrigin): { caseSensitive?: boolean } {
   if (value === undefined) return {};
   const caseSensitive = flag(value, field);

@@ -1,4 +1,4 @@
-/* Not by the reader and writer of certificates: the core runs in browsers too. */
+/* Tags of DER. The reader and writer of certificates are not used here: the core runs in browsers too. */
 
 const [sequenceTag, integerTag] = [0x30, 0x02];
 
@@ -10,7 +10,7 @@ const size = 32;
  * DER text for two numbers: longer forms and what follows them are refused.
  */
 export function readEcdsaSignature(der: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
-  // Two numbers of 33 bytes at most: every length is one byte.
+  // Single-byte lengths suffice for two numbers of 33 bytes at most.
   if (der[0] !== sequenceTag || der[1] !== der.length - 2) return undefined;
   const r = readUnsigned(der, 2);
   const s = r === undefined ? undefined : readUnsigned(der, r.end);

@@ -156,7 +156,7 @@ function platformSigner(key: CryptoKey): Signer {
   };
 }
 
-/** From r and s side by side to `SEQUENCE { INTEGER r, INTEGER s }`. */
+/** Converts r and s side by side to `SEQUENCE { INTEGER r, INTEGER s }`. */
 function derSignature(p1363: Uint8Array): Uint8Array {
   return sequence(unsigned(p1363.subarray(0, p1363.length / 2)), unsigned(p1363.subarray(p1363.length / 2)));
 }

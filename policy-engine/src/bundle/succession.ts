@@ -11,7 +11,7 @@ export interface BundleVersion {
 
 /** Record of the newest bundle of a domain that was ever accepted. */
 export interface BundleFloor extends BundleVersion {
-  /** When it was issued, in milliseconds since the epoch; unknown in floors of earlier programs. */
+  /** Time of issue, in milliseconds since the epoch; unknown in floors of earlier programs. */
   readonly issued?: number;
   /** Digest of its policies; unknown in floors of earlier programs. */
   readonly digest?: string;
@@ -54,9 +54,10 @@ function isBefore(a: BundleFloor, b: BundleFloor): boolean {
 }
 
 /**
- * Why a bundle may not follow those that were accepted before (docs/reference/policy-bundles.md#what-may-follow), undefined when it may: it
- * is older; it has other policies under the same epoch and version; it was issued earlier in the same epoch; or its epoch or version is so
- * far ahead that it would shut out every honest one. Without a floor the jump is one from nought. What a floor does not know is not
+ * Error for a bundle that may not follow those that were accepted before
+ * (docs/reference/policy-bundles.md#what-may-follow), undefined when it may: it is older; it has other policies under
+ * the same epoch and version; it was issued earlier in the same epoch; or its epoch or version is so far ahead that it
+ * would shut out every honest one. Without a floor the jump is one from nought. Members that a floor lacks are not
  * compared.
  */
 export function refuseSuccessor(next: Successor, floor: BundleFloor | undefined): PolicyEngineError | undefined {
@@ -113,7 +114,7 @@ export function isSameFloor(one: KnownFloor | undefined, other: KnownFloor): boo
   );
 }
 
-/** Only what a floor remembers, of a bundle that knows more. */
+/** Members of a floor, of a bundle that has more. */
 function floorOf({ epoch, version, issued, digest, content }: Facts): KnownFloor {
   return {
     epoch,

@@ -43,8 +43,9 @@ export interface VerifyBundleOptions {
   /** Take a bundle that is past its expiry. For readers that look at `expires` at every use. Default false. */
   acceptExpired?: boolean;
   /**
-   * Also take bundles of an Athenz server, which have no `version`, `issued` and `epoch`: ordered by `modified`, signed with ES256 (r and
-   * s, or DER) or RS256, and a missing effect in them is ALLOW. Nothing changes for other bundles. Default false.
+   * Accepts also bundles of an Athenz server, which have no `version`, `issued` and `epoch`: ordered by `modified`,
+   * signed with ES256 (r and s, or DER) or RS256, and a missing effect in them is ALLOW. Nothing changes for other
+   * bundles. Default false.
    */
   athenzBundles?: boolean;
   /** Called between slices of work, so that a large bundle does not stall the program. Default: work in one go. */
@@ -123,7 +124,7 @@ async function hashOf(parts: readonly Uint8Array[], bundleCrypto: BundleCrypto, 
   return encodeBase64url(await runWithPauses(bundleCrypto.digest(parts), pause));
 }
 
-/** In a function of its own, so that it keeps nothing of the bundle but its policies. */
+/** Function of its own, so that its closure keeps nothing of the bundle but its policies. */
 function digestMaker(
   { domain, policies, origin }: BundlePayload,
   bundleCrypto: BundleCrypto,
@@ -239,7 +240,10 @@ function checkClaims(data: BundlePayload, options: VerifyBundleOptions): void {
 /** Assumed lifetime of an Athenz bundle, in milliseconds: the default of an Athenz server, 7 days. */
 const athenzLifeMs = 604_800_000;
 
-/** From when on a bundle is worth a whole new one: in the last quarter of its life. Milliseconds since the epoch. */
+/**
+ * Time from which a bundle should be replaced by a whole new one: in the last quarter of its life. Milliseconds since
+ * the epoch.
+ */
 export function freshUntil({ origin, issued, expires }: Pick<BundlePayload, 'origin' | 'issued' | 'expires'>): number {
   const start = origin === 'athenz' ? Math.max(issued, expires - athenzLifeMs) : issued;
   return start + (expires - start) * 0.75;

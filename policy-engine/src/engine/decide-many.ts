@@ -1,7 +1,7 @@
 import type { Decision } from '../policy/index.ts';
 import { pauseBetweenSlices } from '../steps/slices.ts';
 
-/** Most requests of `decideMany`, and most resources of `filter` and `filterRoles`. */
+/** Maximum of requests of `decideMany`, and of resources of `filter` and `filterRoles`. */
 export const maxRequests = 10_000;
 
 /** Decides one request after the other, a few milliseconds at a time. Throws `RangeError` for too many. */

@@ -19,7 +19,7 @@ export type CredentialChange =
   | { readonly kind: 'renew-policy'; readonly domain: string }
   | { readonly kind: 'get-token-of-domain'; readonly domain: string };
 
-/** Why a request is answered as it is: one shape for the engine, the server and the command line. */
+/** Explanation of a decision: one shape for the engine, the server and the command line. */
 export interface Explanation {
   readonly status: Status;
   /** The status in one sentence. */
@@ -51,7 +51,7 @@ export interface Explanation {
     readonly fault?: TokenFault;
   };
   readonly nearMisses: PolicyExplanation['nearMisses'];
-  /** For a denial the smallest set of changes after which the same request is allowed; empty when none is known. */
+  /** Smallest set of changes after which a denied request is allowed; empty when none is known. */
   readonly changes: readonly (Change | CredentialChange)[];
 }
 
@@ -110,7 +110,7 @@ function bundleOf(loaded: LoadedDomain, now: number): NonNullable<Explanation['b
   };
 }
 
-/** Puts an explanation together; the status of the parts gives way to the given one. */
+/** Combines the parts of an explanation; the given status replaces theirs. */
 export function explanation(
   status: Status,
   request: Explanation['request'],

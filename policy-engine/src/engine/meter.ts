@@ -34,7 +34,7 @@ function tell(meter: Meter, { status }: Decision, started: number): void {
   try {
     meter.decided(status, (performance.now() - started) / 1000);
   } catch {
-    // It has no say.
+    // An exception of the meter must not change the decision.
   }
 }
 
@@ -43,6 +43,6 @@ export function tellDropped(meter: Meter | undefined, reason: DropReason, count:
   try {
     meter?.recordsDropped?.(reason, count);
   } catch {
-    // It has no say.
+    // An exception of the meter must not change the decision.
   }
 }

@@ -4,14 +4,14 @@ import type { Decision, DecisionContext, DomainPolicy } from '../policy/index.ts
 
 /** The policy of one domain and until when it may be used. */
 export interface LoadedDomain {
-  /** When the bundle was issued, in milliseconds since the epoch; absent for policies that came from memory. */
+  /** Time at which the bundle was issued, in milliseconds since the epoch; absent for policies that came from memory. */
   readonly issued?: number;
   readonly policy: DomainPolicy;
   /** Milliseconds since the epoch; infinite for policies that came from memory. */
   readonly expires: number;
 }
 
-/** All policies of an engine. Never changed: a new set takes the place of an old one by one assignment. */
+/** Policies of an engine. Immutable: a new set replaces an old one by one assignment. */
 export type PolicySet = ReadonlyMap<string, LoadedDomain>;
 
 /** A set with the domain that was asked for last beside it: most services are asked for one again and again. */

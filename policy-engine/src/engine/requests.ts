@@ -27,9 +27,14 @@ export interface EngineOptions {
   requireBound?: boolean;
   /** Maximum lead of `nbf` and `iat` over the own clock, in seconds. Default 60; the expiry has no allowance. */
   skewSeconds?: number;
-  /** Also accept tokens with `typ` `JWT` or none, and without `iat`, `jti` or `client_id`. Default false: RFC 9068 §2. */
+  /**
+   * Accepts also tokens with `typ` `JWT` or none, and without `iat`, `jti` or `client_id`. Default false: RFC 9068 §2.
+   */
   legacyTypes?: boolean;
-  /** Also accept the audience `domain:role` (`role_in_aud_claim` of Athenz); the role must be one of the token's. Default: as `athenzBundles`. */
+  /**
+   * Accepts also the audience `domain:role` (`role_in_aud_claim` of Athenz); the role must be one of the token's.
+   * Default: as `athenzBundles`.
+   */
   roleInAudience?: boolean;
   /** Refuse tokens that live longer, in seconds. Default: no bound of the verifier's own. */
   maxTokenLifeSeconds?: number;
@@ -37,7 +42,7 @@ export interface EngineOptions {
   minRsaBits?: number;
   /** How many verified tokens are kept. Default 10,000; 0 keeps none. */
   maxCachedTokens?: number;
-  /** Where records of decisions go. Default: nowhere, which costs nothing. */
+  /** Recording of decisions. Default: none, which costs nothing. */
   records?: RecordOptions;
   /** Counter of decisions. Default: none, which costs nothing. */
   meter?: Meter;
@@ -85,7 +90,7 @@ export interface DecideRolesRequest {
 
 /** Query about many resources, for roles that the caller has established by itself. */
 export interface FilterRolesRequest extends Omit<DecideRolesRequest, 'resource'> {
-  /** At most 10,000. */
+  /** Resources, at most 10,000. */
   resources: readonly string[];
 }
 

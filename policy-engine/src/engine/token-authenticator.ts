@@ -57,7 +57,7 @@ export class TokenAuthenticator {
     return token === undefined ? await this.verify(text, now) : { kind: 'valid', token };
   }
 
-  /** Why a verified token does not count now and on this connection; `undefined` when it does. */
+  /** Refusal of a verified token that is not valid now and on this connection; `undefined` if it is. */
   refusal(token: VerifiedAccessToken, certificate: unknown, now: number): Status | undefined {
     if (isExpired(token, now)) return 'DENY_TOKEN_EXPIRED';
     const { thumbprint } = token;

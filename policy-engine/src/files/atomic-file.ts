@@ -8,7 +8,7 @@ export const temporaryName: RegExp = /^\..+\.[0-9a-f]{16}\.tmp$/;
 
 /** Options for writing a file. */
 export interface AtomicFileOptions<Done> {
-  /** Its mode, whatever the umask and the mode of a file before it. */
+  /** Mode of the file, whatever the umask and the mode of a file before it. */
   readonly mode: number;
   /** Default: the file system of the machine. */
   readonly calls?: FileCalls<Done>;

@@ -12,7 +12,7 @@ const attempts = 5;
 export interface LockWait {
   /** Milliseconds; 0 asks once. */
   readonly waitMs: number;
-  /** Ends the waiting, which throws then. */
+  /** Signal that aborts the waiting, which throws then. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -78,7 +78,7 @@ export interface HeldFile {
  * error of SQLite, with its `errcode`.
  */
 export async function holdFile(path: string): Promise<HeldFile | undefined> {
-  // Most of those that write files lock none.
+  // Loaded on demand: most programs that write files take no lock.
   const { DatabaseSync } = await import('node:sqlite');
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
@@ -94,7 +94,7 @@ export async function holdFile(path: string): Promise<HeldFile | undefined> {
 function lockOf(path: string, held: HeldFile): AsyncDisposable {
   return {
     [Symbol.asyncDispose]: async () => {
-      // While it is locked: the next one must not lock a file that is about to go. One that stays does no harm.
+      // Removed while locked: the next process must not lock a file that is about to go. A remaining file does no harm.
       await unlink(path).catch(() => undefined);
       held.close();
     },

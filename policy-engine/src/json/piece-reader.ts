@@ -7,9 +7,9 @@ const blanks: readonly number[] = [0x20, 0x0a, 0x0d, 0x09];
 /** A container that did not end in the piece in which it began. */
 interface Container {
   readonly value: unknown[] | Record<string, unknown>;
-  /** Its name, where it is a member. */
+  /** Name of the value, where it is a member. */
   readonly name: string | undefined;
-  /** Where the text begins that is not in it yet. */
+  /** Offset at which the text begins that is not in it yet. */
   from: number;
 }
 
@@ -78,7 +78,7 @@ export class PieceReader {
     }
   }
 
-  /** Takes the items and members before the current one, of every container that is open. */
+  /** Parses the items and members before the current one, of every container that is open. */
   #takeAll(): void {
     for (let index = 0; index < this.#scanner.depth; index += 1) {
       const { isObject, begin, mark } = this.#scanner.level(index);
@@ -163,7 +163,10 @@ export class PieceReader {
     parent.from = this.#behindComma(this.#scanner.at);
   }
 
-  /** Where the next item or member begins behind a value that ends at `at`; the bracket that closes their container where there is none. */
+  /**
+   * Offset of the next item or member behind a value that ends at `at`; the bracket that closes their container where
+   * there is none.
+   */
   #behindComma(at: number): number {
     let end = at;
     while (blanks.includes(this.#bytes[end] ?? 0)) end += 1;

@@ -1,7 +1,10 @@
 import { natively } from '../natively.ts';
 import { JsonLimitError, JsonSyntaxError } from './json-errors.ts';
 
-/** At most how much a text may hold, whatever its length: small values cost more than their characters. Default: no limit. */
+/**
+ * Limits on the content of a text, whatever its length: small values cost more than their characters. Default: no
+ * limit.
+ */
 export interface JsonLimits {
   /** Items of one array. */
   readonly items?: number;
@@ -29,7 +32,7 @@ const closeObject = 0x7d;
 const letterE = 0x65;
 const letterU = 0x75;
 const plus = 0x2b;
-/** Behind the last byte: less than every byte, and never one that goes on. */
+/** Sentinel behind the last byte: less than every byte, and never one that goes on. */
 const none = -0x100;
 
 const words: readonly Uint8Array[] = ['true', 'false', 'null'].map((word) => new TextEncoder().encode(word));
@@ -50,33 +53,33 @@ const finiteExponent = 3;
 /** An object or a list that is open, and where the scanner is in it. One is made for each level and used again. */
 class Level {
   isObject = false;
-  /** Where its bracket stands. */
+  /** Offset of its bracket. */
   begin = 0;
-  /** Where the comma stands that the current item or member follows; the bracket for the first. */
+  /** Offset of the comma that the current item or member follows; the bracket for the first. */
   mark = 0;
   /** Items or members before the current one. */
   count = 0;
   /**
-   * Where the names of the object that was here before begin and end, in its order and with their quotes; while the current one has the same
-   * names in the same order, none of them can be there twice.
+   * Offsets at which the names of the former object here begin and end, in its order and with their quotes; while the
+   * current one has the same names in the same order, none of them can be a duplicate.
    */
   readonly nameStarts: number[] = [];
   readonly nameEnds: number[] = [];
-  /** All names of the current object, once it differs from the one before. */
+  /** Names of the current object, once it differs from the one before. */
   own: Set<string> | undefined;
   /** Duplicate: the name of the current member occurred before. */
   isTwice = false;
 }
 
-/** Where the scanner has stopped. */
+/** Reason why the scanner has stopped. */
 type Stop =
-  /** Before a value. */
+  /** Stopped before a value. */
   | 'value'
   /** Inside a long string. */
   | 'string'
-  /** Behind a long string. */
+  /** Stopped behind a long string. */
   | 'string end'
-  /** Behind the bracket that closes a watched container. */
+  /** Stopped behind the bracket that closes a watched container. */
   | 'close'
   | 'end';
 
@@ -84,9 +87,9 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const replacing = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /**
- * Goes once over a text in UTF-8 and checks everything that a strict reader wants to know of it, without making the values: what it passes,
- * `JSON.parse` takes, and means by it what every other reader means. One loop over the bytes, so that it is cheap in a program that was just
- * started too. What stands in strings is passed over: whether that is UTF-8 is for who decodes them.
+ * Scanner that validates a text in UTF-8 in one pass by the rules of a strict reader, without making the values:
+ * `JSON.parse` accepts a valid text with the same meaning as every other reader. One loop over the bytes, so that it is
+ * cheap in a program that was just started too. The content of strings is skipped: decoders check that it is UTF-8.
  */
 export class JsonScanner {
   readonly #bytes: Uint8Array;
@@ -106,7 +109,7 @@ export class JsonScanner {
   #isInString = false;
   #stringStart = 0;
   #hasEscape = false;
-  /** Where an escaped first half of a surrogate pair ends, and whether there was half a pair alone. */
+  /** Offset of the end of an escaped first half of a surrogate pair, and whether there was half a pair alone. */
   #firstHalfEnd = -1;
   #hasHalf = false;
 
@@ -133,7 +136,7 @@ export class JsonScanner {
     return this.#levels[index] as Level;
   }
 
-  /** Where the string begins that is being read, behind its quote. */
+  /** Offset of the string that is being read, behind its quote. */
   get stringStart(): number {
     return this.#stringStart;
   }
@@ -143,14 +146,14 @@ export class JsonScanner {
     return this.#hasEscape;
   }
 
-  /** Goes over the whole text. Throws `JsonSyntaxError`, and `JsonLimitError` as soon as it meets more than the limits allow. */
+  /** Scans the whole text. Throws `JsonSyntaxError`, and `JsonLimitError` as soon as it exceeds a limit. */
   scan(): void {
     this.scanTo(Infinity, 0, Infinity);
   }
 
   /**
-   * Goes on until `until` is passed, or one of the `watched` outermost containers closes, or `longest` characters of a string were passed
-   * that has more. Throws as `scan` does.
+   * Scans until `until` is passed, or one of the `watched` outermost containers closes, or `longest` characters of a
+   * longer string were passed. Throws as `scan` does.
    */
   scanTo(until: number, watched: number, longest: number): Stop {
     if (this.#isInString) return this.#readOnInString(longest);
@@ -169,8 +172,8 @@ export class JsonScanner {
   }
 
   /**
-   * Goes to the quote that ends the string that is being read, natively: whether everything before it may stand in a string is for the caller
-   * to find out. Stays where it is when there is an escape.
+   * Skips natively to the quote that ends the string that is being read: the caller checks that everything before it
+   * may stand in a string. Stays at its position when there is an escape.
    */
   jumpToQuote(): void {
     const bytes = natively(this.#bytes);
@@ -201,7 +204,7 @@ export class JsonScanner {
     return 'end';
   }
 
-  /** Takes a value, or what opens one. Answers whether it is there as a whole. */
+  /** Reads a value, or the beginning of one. Returns true if it is complete. */
   #value(longest: number): boolean {
     const unit = this.#skipBlank();
     if (unit === openList) return this.#openList();
@@ -222,7 +225,7 @@ export class JsonScanner {
     return false;
   }
 
-  /** Takes the bracket that closes a list without items. */
+  /** Reads the bracket that closes a list without items. */
   #closesEmptyList(): boolean {
     const level = this.#levels[this.#depth - 1];
     if (this.#depth === 0 || level === undefined || level.isObject || level.count > 0) return false;
@@ -231,7 +234,7 @@ export class JsonScanner {
     return true;
   }
 
-  /** Takes `{` and the first name, or `{}`. */
+  /** Reads `{` and the first name, or `{}`. */
   #openObject(): boolean {
     const begin = this.#at;
     this.#at += 1;
@@ -265,7 +268,10 @@ export class JsonScanner {
     return level;
   }
 
-  /** Behind a value: takes a comma (and the next name), or the bracket that closes the container; then there is no more. */
+  /**
+   * Behind a value: reads a comma (and the next name), or the bracket that closes the container, and then returns
+   * false.
+   */
   #more(): boolean {
     const level = this.#levels[this.#depth - 1] as Level;
     if (level.isTwice) throw this.#error('a member twice');
@@ -288,7 +294,7 @@ export class JsonScanner {
     return true;
   }
 
-  /** Takes the name of a member and its colon. */
+  /** Reads the name of a member and its colon. */
   #name(level: Level): void {
     const end =
       level.own === undefined ? this.#endOfSame(level.nameStarts[level.count], level.nameEnds[level.count]) : 0;
@@ -300,7 +306,7 @@ export class JsonScanner {
     }
   }
 
-  /** Where the text ends here that is the same as the one from `start` to `end`; 0 where it is another one. */
+  /** End of the text here that equals the one from `start` to `end`; 0 if it differs. */
   #endOfSame(start: number | undefined, end = 0): number {
     if (start === undefined) return 0;
     const bytes = this.#bytes;
@@ -379,7 +385,7 @@ export class JsonScanner {
     if (maybeInfinite && !Number.isFinite(Number(this.decode(start, at)))) throw this.#error('no value');
   }
 
-  /** Where the digits end that begin here; `otherwise` when there are none. */
+  /** End of the digits that begin here; `otherwise` when there are none. */
   #digits(from: number, otherwise = from): number {
     let at = from;
     for (let unit = this.#byte(at); unit >= zero && unit <= nine; unit = this.#byte(at)) at += 1;
@@ -395,7 +401,7 @@ export class JsonScanner {
     return this.#restOfString(longest);
   }
 
-  /** Takes the rest of a string with its quote, but not many more than `longest` characters: then it answers false. */
+  /** Reads the rest of a string with its quote, but not many more than `longest` characters: then it returns false. */
   #restOfString(longest: number): boolean {
     // An integer in any case: the loop over the bytes compares with it.
     const end = longest < this.#length - this.#at ? this.#at + longest : this.#length;
@@ -431,7 +437,7 @@ export class JsonScanner {
     return unit;
   }
 
-  /** Takes what follows a backslash. */
+  /** Reads the characters after a backslash. */
   #escape(): void {
     this.#hasEscape = true;
     const unit = this.#byte(this.#at);
@@ -440,7 +446,7 @@ export class JsonScanner {
     else this.#at += 1;
   }
 
-  /** Takes `u` and four digits. The two halves of a surrogate pair must follow each other, and neither stands alone. */
+  /** Reads `u` and four digits. The two halves of a surrogate pair must follow each other, and neither stands alone. */
   #unicode(): void {
     const start = this.#at;
     let code = 0;

@@ -10,7 +10,7 @@ export interface KeyRules {
 
 /** The keys of a set that can be used. */
 export interface DecodedKeys extends JwkList {
-  /** Why others cannot, a line for each. */
+  /** Reasons why other keys cannot be used, a line for each. */
   readonly leftOut: readonly string[];
 }
 
@@ -56,7 +56,7 @@ export function decodeJwkList(value: unknown, rules: KeyRules = {}): DecodedKeys
   return { keys: [...keys.values()], leftOut };
 }
 
-/** Names come from elsewhere and go into logs. */
+/** Label for logs, safe for names from elsewhere. */
 function labelOf(entry: unknown, index: number): string {
   const kid = isRecord(entry) ? entry['kid'] : undefined;
   const isFit = typeof kid === 'string' && /^[\w.:~+/=-]{1,100}$/.test(kid);

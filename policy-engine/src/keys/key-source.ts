@@ -6,18 +6,18 @@ import { decodeJwkList, type KeyRules } from './decode-jwk.ts';
 
 export { decodeJwkList, type KeyRules };
 
-/** Where the public keys that verify tokens and bundles come from. */
+/** Source of the public keys that verify tokens and bundles. */
 export interface KeySource {
   /** The key of this name, when it may verify that kind of object. Rejects only when the source itself fails. */
   find(kid: string, purpose: KeyPurpose): Promise<CryptoKey | undefined>;
   /**
-   * Grows when a key was withdrawn or replaced: what was verified under an earlier revision is verified again. A source
-   * that cannot tell leaves it out; then everything is verified again after a minute.
+   * Counter of withdrawals and replacements of keys: earlier verifications are repeated after a change. A source that
+   * cannot tell leaves it out; then everything is verified again after a minute.
    */
   readonly revision?: number;
-  /** Why the latest look for keys failed, when it did; `health()` reports it. */
+  /** Error of the latest refresh of keys, if it failed; `health()` reports it. */
   readonly error?: PolicyEngineError | undefined;
-  /** Why keys of the set are left out, a line for each; `health()` reports it. */
+  /** Reasons why keys of the set are left out, a line for each; `health()` reports it. */
   readonly leftOut?: readonly string[] | undefined;
 }
 

@@ -3,7 +3,7 @@ import type { JwkList } from '../wire/index.ts';
 import { type KeyRules, type KeySource, staticKeys } from './key-source.ts';
 import { openRemoteKeys, type RemoteKeys } from './remote-keys.ts';
 
-/** Where keys may come from without a file system: a source, a JWK set, or an `https:` address. */
+/** Sources of keys without a file system: a source, a JWK set, or an `https:` address. */
 export type WebKeys = KeySource | JwkList | RemoteKeys | string | URL;
 
 /** Keys that are in use. `close` stops what was started for them; a source that was passed ready-made is the caller's. */

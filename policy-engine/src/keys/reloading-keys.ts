@@ -23,7 +23,7 @@ interface ReloadOptions {
   kept?: JwkList | undefined;
   /** Refuse keys that have none in common with those before. A place that only the operator changes needs no such care. */
   mustShareKey?: boolean;
-  /** Keeps the keys of a good look for the next run. */
+  /** Stores the keys of a good refresh for the next run. */
   keep?: ((keys: JwkList) => Promise<void>) | undefined;
 }
 

@@ -22,7 +22,7 @@ export type KeysFetch = (
   init: { headers: Record<string, string>; redirect: 'error'; signal: AbortSignal },
 ) => Promise<KeysResponse>;
 
-/** Where the keys of the last good look are kept, so that a restart works while the issuer is down. */
+/** Store of the last good keys, so that a restart works while the issuer is down. */
 export interface KeysStore {
   /** Text of the last `write`; `undefined` if there is none. An exception is treated as none. */
   read(): Promise<string | undefined>;

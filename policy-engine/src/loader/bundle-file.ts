@@ -49,7 +49,10 @@ function domainNamed(name: string): DomainName | undefined {
   }
 }
 
-/** Names that a bundle may be of. Nothing is verified here: loading it for a domain does, and the file name is the digest of the right one. */
+/**
+ * Possible domains of a bundle. Nothing is verified here: loading it for a domain does, and the file name is the digest
+ * of the right one.
+ */
 function domainsIn(bundle: Uint8Array): DomainName[] {
   const [, payload = ''] = /"payload"\s*:\s*"([\w-]*)"/.exec(Buffer.from(bundle).toString('latin1')) ?? [];
   const text = Buffer.from(payload, 'base64url').toString('latin1');

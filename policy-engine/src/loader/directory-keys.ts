@@ -32,7 +32,7 @@ export class DirectoryKeys implements KeySource {
     return this.#issuer;
   }
 
-  /** Why the latest file could not be used. */
+  /** Error of the latest file, if it could not be used. */
   get error(): PolicyEngineError | undefined {
     return this.#error;
   }
@@ -45,7 +45,7 @@ export class DirectoryKeys implements KeySource {
     return this.#source?.find(kid, purpose);
   }
 
-  /** From now on a file that names another issuer is a bad one. */
+  /** Requires the issuer from now on: a file that names another one is rejected. */
   requireIssuer(issuer: string): void {
     this.#requiredIssuer = issuer;
   }

@@ -33,7 +33,7 @@ export class FloorFile {
     return opened;
   }
 
-  /** Why the file could not be read or written the last time. */
+  /** Error of the last read or write of the file. */
   get error(): PolicyEngineError | undefined {
     return this.#error;
   }
@@ -42,7 +42,7 @@ export class FloorFile {
     return this.#floors.get(domain);
   }
 
-  /** Takes what may follow the floor, which rises to it; answers why something else may not. */
+  /** Accepts a bundle that may follow the floor, which rises to it; returns the error for any other. */
   accept(domain: string, next: Successor): PolicyEngineError | undefined {
     const floor = this.#floors.get(domain);
     const refusal = refuseSuccessor(next, floor);

@@ -28,7 +28,7 @@ export interface DomainHealth {
   readonly assertions?: number;
   /** Assertions that can never match, and decisions that took too much work (`DENY_BUDGET_EXCEEDED`). */
   readonly problems?: readonly string[];
-  /** Why the file that is there now is not the one in force; or that the clock is behind the one in force. */
+  /** Error of the present file, which is not the one in force; or of a clock that is behind the one in force. */
   readonly error?: HealthError;
 }
 
@@ -39,9 +39,9 @@ export interface EngineHealth {
   readonly domains: readonly DomainHealth[];
   /** Counts of decision records, by result. */
   readonly records?: RecordCounts;
-  /** When the policy directory was last looked at. */
+  /** Time of the last scan of the policy directory. */
   readonly scanned?: number;
-  /** By how much the clock was set back, while the engine goes on by the time that it was. Milliseconds. */
+  /** Amount by which the clock was set back, while the engine goes on by the former time. Milliseconds. */
   readonly clockSetBackMs?: number;
   /** Keys of the key set that are left out, with the reason; the others count. */
   readonly keysLeftOut?: readonly string[];

@@ -8,7 +8,7 @@ interface KeyAnswers {
   readonly failed: readonly string[];
 }
 
-/** Asks a source of keys again for those of the bundles in force, when they may have been withdrawn. */
+/** Revision check: fetches the keys of the bundles in force again when they may have been withdrawn. */
 export class KeyRevision {
   readonly #keys: KeySource;
   #revision: number | undefined;

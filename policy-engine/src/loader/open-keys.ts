@@ -18,7 +18,7 @@ export interface NodeRemoteKeys extends RemoteKeys {
   cacheFile?: string;
 }
 
-/** Where keys may come from: a source, a JWK set, an `https:` address, or a file by its path or `file:` address. */
+/** Sources of keys: a source, a JWK set, an `https:` address, or a file by its path or `file:` address. */
 export type KeysInput = KeySource | JwkList | NodeRemoteKeys | string | URL;
 
 const maxKeysBytes = 1_048_576;

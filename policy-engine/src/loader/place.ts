@@ -11,7 +11,7 @@ export interface Place {
   readonly signature: string;
 }
 
-/** More links than this are left to the slow look: a check must stay cheap. */
+/** Upper bound of links in the frequent check, which must stay cheap; longer chains are left to the scan. */
 export const linksPerCheck = 100;
 
 /**

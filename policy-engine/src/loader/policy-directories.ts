@@ -114,17 +114,17 @@ export class PolicyDirectories {
     return this.#bundles;
   }
 
-  /** Why the bundles of domains could not be loaded. */
+  /** Errors of the domains' bundles that could not be loaded. */
   get errors(): PolicyDirectory['errors'] {
     return new Map([...this.#directories.flatMap(({ errors }) => [...errors]), ...this.#refused]);
   }
 
-  /** Why a directory, its keys or the file of floors could not be used. */
+  /** Error of a directory, its keys or the floor file. */
   get error(): PolicyEngineError | undefined {
     return this.#directories.find(({ error }) => error !== undefined)?.error ?? this.#floors.error;
   }
 
-  /** When all of them had been looked at, in milliseconds since the epoch. */
+  /** Time at which all of them had been scanned, in milliseconds since the epoch. */
   get scanned(): number | undefined {
     const times = this.#directories.flatMap(({ scanned }) => scanned ?? []);
     return times.length < this.#directories.length ? undefined : Math.min(...times);

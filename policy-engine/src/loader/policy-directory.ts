@@ -29,8 +29,9 @@ export interface DirectoryOptions {
   /** RSA keys of `keys.json` with fewer bits are left out. Default and least: 2048. */
   minRsaBits?: number;
   /**
-   * Also take bundles of a genuine Athenz server, in its JWS form: ordered by `modified`, signed with ES256 or RS256, and a missing
-   * effect in them is ALLOW. A bundle of a Signet server is verified as ever, and none of Athenz follows it. Default false.
+   * Accepts also bundles of a genuine Athenz server, in its JWS form: ordered by `modified`, signed with ES256 or
+   * RS256, and a missing effect in them is ALLOW. A bundle of a Signet server is verified as ever, and none of Athenz
+   * follows it. Default false.
    */
   athenzBundles?: boolean;
   /** Called for every file that could not be used. An exception is ignored. */
@@ -46,7 +47,7 @@ interface OpenDirectoryOptions extends DirectoryOptions {
   readonly needsDigests: boolean;
 }
 
-/** Why a file could not be loaded, and when that was found (milliseconds since the epoch). */
+/** Error of a file that could not be loaded, and its time (milliseconds since the epoch). */
 export interface FileError {
   readonly error: PolicyEngineError;
   readonly at: number;
@@ -59,7 +60,7 @@ interface FileState {
   error: FileError | undefined;
 }
 
-/** Without events, as on network file systems, a change is in force within half a minute. */
+/** Interval of scans: without events, as on network file systems, a change is in force within half a minute. */
 const rescanIntervalMs = 15_000;
 
 /** Faults that may pass without a change of the file: it is read again at every look. */
@@ -74,7 +75,7 @@ const mayPass: ReadonlySet<PolicyEngineErrorCode> = new Set([
 /** A directory may lag behind another one: its bundle is kept and not in force, as long as a newer one is. */
 export const lags: ReadonlySet<PolicyEngineErrorCode> = new Set(['bundle-rollback', 'bundle-issued-earlier']);
 
-/** Keeps a policy set equal to a directory of bundles. A bad file never replaces a good one, a removed one is gone. */
+/** Policy set that follows a directory of bundles. A bad file never replaces a good one, a removed one is gone. */
 export class PolicyDirectory {
   readonly #options: OpenDirectoryOptions;
   readonly #clock: Clock;
@@ -137,7 +138,7 @@ export class PolicyDirectory {
     return this.#ownKeys.issuer === undefined ? [] : [this.#ownKeys.issuer];
   }
 
-  /** From now on keys.json counts only while it names this issuer, or none. */
+  /** Requires the issuer from now on: keys.json is valid only while it names this one, or none. */
   requireIssuer(issuer: string): void {
     this.#ownKeys.requireIssuer(issuer);
   }
@@ -150,19 +151,19 @@ export class PolicyDirectory {
     return this.#bundles;
   }
 
-  /** Why the bundles of domains could not be loaded. */
+  /** Errors of the domains' bundles that could not be loaded. */
   get errors(): ReadonlyMap<string, FileError> {
     const errors = new Map<string, FileError>();
     for (const [, { domain, error }] of this.#files) if (error !== undefined) errors.set(domain, error);
     return errors;
   }
 
-  /** Why the directory or its keys could not be read. */
+  /** Error of the directory or its keys. */
   get error(): PolicyEngineError | undefined {
     return this.#error ?? this.#keys.error;
   }
 
-  /** When the directory was last looked at, in milliseconds since the epoch. */
+  /** Time of the last scan of the directory, in milliseconds since the epoch. */
   get scanned(): number | undefined {
     return this.#scanned;
   }
@@ -265,7 +266,7 @@ export class PolicyDirectory {
     if (read.kind === 'unchanged') return false;
     const now = this.#clock.now();
     try {
-      // It was listed: a link to nowhere, or gone since, which the next look will find out.
+      // A listed file that is absent: a link to nowhere, or removed since, which the next scan will find out.
       if (read.kind === 'absent') throw unreadable('it leads nowhere');
       if (read.kind === 'unreadable') throw unreadable(read.problem);
       state.identity = read.identity;

@@ -41,7 +41,7 @@ async function readFileThat(
 ): Promise<FileRead> {
   let handle: Awaited<ReturnType<typeof open>>;
   try {
-    // Without O_NONBLOCK, opening a pipe would wait for a writer.
+    // O_NONBLOCK: opening a pipe would otherwise wait for a writer.
     handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     return failure(error);
@@ -54,7 +54,7 @@ async function readFileThat(
     const identity = [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(':');
     if (identity === known) return { kind: 'unchanged' };
     if (stats.size > BigInt(maxBytes)) return { kind: 'unreadable', problem: `it is larger than ${maxBytes} bytes` };
-    // Not filled with zeros before: what was not read is not handed out.
+    // Uninitialised memory: only the bytes that were read are handed out.
     const bytes = Buffer.allocUnsafeSlow(Number(stats.size));
     let length = 0;
     while (length < bytes.length) {

@@ -25,8 +25,9 @@ const settleMs = 20;
 export const placeCheckMs = 2000;
 
 /**
- * Says when to look at a directory: soon after a file event, when its path leads to another directory, and now and then without
- * a hint, as events get lost on network file systems. A hint is no more than that. Nothing here keeps the process alive.
+ * Trigger for scans of a directory: soon after a file event, when its path leads to another directory, and at intervals
+ * without a hint, as events get lost on network file systems. A hint is no more than that. Nothing here keeps the
+ * process alive.
  */
 export class Watch {
   readonly #directory: string;
@@ -50,7 +51,7 @@ export class Watch {
     const watching = new Watch(directory, options.scan);
     const timers = [every(intervalMs, () => void watching.now())];
     if (events) {
-      // Before the first look: what changes from here on is noticed.
+      // Read before the first scan, so that later changes are noticed.
       watching.#place = await placeOf(directory, undefined);
       await watching.#follow();
       timers.push(every(placeCheckMs, () => void watching.check()));

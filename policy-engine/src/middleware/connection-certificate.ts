@@ -35,10 +35,10 @@ export interface ConnectionOptions {
 
 /** State kept for a connection. */
 interface Known {
-  /** No other certificate can take the place of the one that it has. */
+  /** Fixed: no other certificate can take the place of the one that it has. */
   readonly isFixed: boolean;
   readonly certificate: X509Certificate | undefined;
-  /** Until when its issuers vouch for it, in milliseconds since the epoch. */
+  /** Time until which its issuers vouch for it, in milliseconds since the epoch. */
   readonly until: number;
   /** The authorities that it was verified against. */
   readonly authorities: readonly X509Certificate[] | undefined;
@@ -92,7 +92,7 @@ export class ConnectionCertificates {
     return known;
   }
 
-  /** Takes other authorities, where a function gives them. */
+  /** Loads other authorities, where a function gives them. */
   #refresh(): void {
     if (typeof this.#source !== 'function') return;
     try {

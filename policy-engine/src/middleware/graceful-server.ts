@@ -31,7 +31,7 @@ export interface GracefulServer {
 /** State of a connection that speaks HTTP. */
 interface Connection {
   readonly open: Set<ServerResponse>;
-  /** When the last answer was sent, and how much had been received then. */
+  /** Time of the last answer, and the bytes received until then. */
   idleSince: number;
   bytes: number;
   /** Pause of the client between its last requests; before the first one, the duration of the handshake. */
@@ -78,7 +78,7 @@ interface Following {
 
 function followConnections(server: HttpServer, monotonic: Clock, isClosing: () => boolean): Following {
   const accepted = new Set<Socket>();
-  /** When they were accepted, by their ends: a socket of TLS does not say which one it is over. */
+  /** Times of acceptance, by both ends: a socket of TLS does not tell which one it is over. */
   const beginning = new Map<string, number>();
   const connections = new Map<Socket, Connection>();
   server.on('connection', (socket: Socket) => {
@@ -96,7 +96,7 @@ function followConnections(server: HttpServer, monotonic: Clock, isClosing: () =
     connections.set(socket, { open: new Set(), idleSince, bytes: socket.bytesRead, pauseMs });
     socket.once('close', () => connections.delete(socket));
   });
-  // Before the listener that answers, which may do so at once.
+  // Prepended: the listener that answers may do so at once.
   server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     const connection = connections.get(socket);
     if (connection === undefined) return;
@@ -132,7 +132,7 @@ async function close(
   server.closeIdleConnections = () => undefined;
   const since = monotonic.now();
   const ended = new Promise<void>((resolve) => server.close(() => resolve()));
-  // Not before what has arrived is read, as above.
+  // Checked only after the arrived data is read, as above.
   const look = () => {
     const now = monotonic.now();
     setImmediate(() => sweep(following, now, { idleMs, deadlineMs, since }));
@@ -169,7 +169,10 @@ function sweep(
   for (const socket of accepted) if (socket.bytesWritten === 0 && !speaking.has(peerOf(socket))) socket.destroy();
 }
 
-/** Says with the last answer of a connection that it is the last one; who has sent further requests gets their answers first. */
+/**
+ * Announces with the last answer of a connection that it is the last one; further requests that were already sent are
+ * answered first.
+ */
 function announceEnd(connection: Connection, response: ServerResponse): void {
   const { writeHead } = response;
   response.writeHead = (...head: unknown[]) => {

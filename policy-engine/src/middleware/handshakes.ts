@@ -51,7 +51,10 @@ function followedOf(server: EventEmitter): Followed {
 /** The connections of a server, below those of TLS. */
 class Followed {
   readonly #listeners: ((connection: object) => void)[] = [];
-  /** By both ends: a TLS connection is another object than the one below it. INVARIANT: those without ends are not here, lest one passes for another. */
+  /**
+   * Connections by both ends: a TLS connection is another object than the one below it. INVARIANT: those without ends
+   * are not here, lest one passes for another.
+   */
   readonly #connections = new Map<string, object>();
 
   constructor(server: EventEmitter) {

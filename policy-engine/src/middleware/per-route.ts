@@ -22,5 +22,5 @@ export function perRoute<Middleware>(
   return { for: (action, resource) => make({ ...options, rule: { action, resource } }, read) };
 }
 
-/** In the place of those that come. */
+/** Placeholder for the rules of the routes. */
 const anyRule = () => undefined;

@@ -39,7 +39,7 @@ export interface ProtectOptions extends RuleOptions, ConnectionOptions {
 
 /** A request as the adapters of the frameworks hand it over. */
 export interface ProtectedRequest extends SeenRequest {
-  /** All values of a header, by its lower-case name. */
+  /** Values of a header, by its lower-case name. */
   header(name: string): readonly string[];
   peer: Peer;
 }

@@ -2,7 +2,7 @@ import { debuglog } from 'node:util';
 import { type Decision, statusRemedy } from '../policy/index.ts';
 import type { RequiredAccess } from './request-rule.ts';
 
-/** Why a request was refused, for the developer of the service: the caller is told less. It holds no credential. */
+/** Reason of a refusal, for the developer of the service: the caller is told less. It holds no credential. */
 export interface Refusal {
   readonly method: string;
   /** Path as received, without the query. */
@@ -45,11 +45,14 @@ export function reportRefusal(onRefusal: OnRefusal | undefined, parts: RefusalPa
   try {
     onRefusal?.({ ...said, path, hint, text });
   } catch {
-    // It has no say.
+    // An exception in the callback must not change the answer.
   }
 }
 
-/** Names of callers in quotes, so that none of them makes a line of its own or commands a terminal. */
+/**
+ * Refusal in one line, with names of callers in quotes, so that none of them makes a line of its own or commands a
+ * terminal.
+ */
 function inOneLine(refusal: Omit<Refusal, 'text'>, message: string): string {
   const { method, path, asked, status, decision, hint } = refusal;
   const question = asked === undefined ? '' : ` (${quoted(asked.action)} on ${quoted(asked.resource)})`;

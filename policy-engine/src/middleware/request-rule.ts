@@ -21,7 +21,10 @@ export interface RequiredAccess {
   readonly resource: string;
 }
 
-/** From a request to what it asks for. `undefined`: no rule covers it, so it is refused as an unknown endpoint (404). */
+/**
+ * Maps a request to the access that it requires. `undefined`: no rule covers it, so it is refused as an unknown
+ * endpoint (404).
+ */
 export type Rule = (request: RuleInput) => RequiredAccess | undefined;
 
 /** Rules for requests, and the domains that are served. */

@@ -79,7 +79,7 @@ export class AssertionCompiler {
   readonly assertions: CompiledAssertion[] = [];
   /** Sentences for the author, one about each assertion that can never match or has an unknown condition. */
   readonly problems: string[] = [];
-  /** By text; null for a role of another domain. */
+  /** Roles by text; null for a role of another domain. */
   readonly #roles = new Map<string, CompiledRole | null>();
   readonly #actions = new Map<string, CompiledAction>();
 

@@ -11,7 +11,7 @@ export interface OperatorRule {
   readonly words: {
     readonly holds: string;
     readonly fails: string;
-    /** For operators that cannot read every value. */
+    /** Description of unreadable values, for operators that cannot read every value. */
     readonly unreadable?: string;
   };
   /** Description of a malformed value; undefined if it is valid. */

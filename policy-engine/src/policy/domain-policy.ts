@@ -19,7 +19,7 @@ export interface DomainPolicy {
    * each.
    */
   readonly problems: readonly string[];
-  /** All assertions, also those that can never match. */
+  /** Number of all assertions, also those that can never match. */
   readonly assertionCount: number;
   /** Assertions that can match, in the order of the policies. */
   readonly assertions: readonly CompiledAssertion[];
@@ -104,7 +104,7 @@ function* addAll(policies: readonly PolicyInput[], compiler: AssertionCompiler):
   return count;
 }
 
-/** For callers without types. */
+/** Shape check for callers without types. */
 function checkShape(policy: PolicyInput): void {
   if (typeof policy?.name !== 'string') throw malformed('a policy has no name');
   const { name, assertions } = policy;

@@ -8,7 +8,7 @@ import { matchesPattern, type Pattern, patternMatches } from './pattern.ts';
 import type { Status } from './status.ts';
 import { maxExplainWork, Work, WorkExceededError } from './work.ts';
 
-/** In what an assertion does not fit a request. `effect`: it fits, and denies. */
+/** Dimension in which an assertion does not fit a request. `effect`: it fits, and denies. */
 export type Dimension = 'role' | 'action' | 'resource' | 'condition' | 'effect';
 
 /** An assertion that nearly allowed, or that denied. */
@@ -24,16 +24,19 @@ export type Change =
   | { readonly kind: 'add-assertion'; readonly domain: string; readonly assertion: DecidingAssertion }
   | { readonly kind: 'remove-assertion'; readonly policy: string; readonly assertion: DecidingAssertion };
 
-/** Why a domain's policy answers what it answers. */
+/** Explanation of a domain's decision. */
 export interface PolicyExplanation {
   readonly status: Status;
   /** The assertion that decided, and the role of the caller that brought it in. */
   readonly decidedBy?: { readonly policy: string; readonly assertion: DecidingAssertion; readonly heldRole: string };
-  /** For a denial the assertions that come closest to allowing, best first, and those that deny; at most ten. */
+  /**
+   * Near misses of a denial: the assertions that come closest to allowing, best first, and those that deny; at most
+   * ten.
+   */
   readonly nearMisses: readonly NearMiss[];
   /**
-   * For a denial the smallest set of changes to memberships and policy after which the same request is allowed. Empty for an
-   * ALLOW, and where no such change helps.
+   * Smallest set of changes to memberships and policy after which a denied request is allowed. Empty for an ALLOW, and
+   * where no such change helps.
    */
   readonly changes: readonly Change[];
 }
@@ -82,7 +85,10 @@ export function explainInDomain(
   }
 }
 
-/** Where nothing is to be said of assertions; where the budget is spent, looking at all of them would cost far more. */
+/**
+ * True if the status needs no explanation by assertions; where the budget is spent, examining all of them would cost
+ * far more.
+ */
 function isAllOfIt(status: Status): boolean {
   return ['ALLOW', 'DENY_INVALID_PARAMETERS', 'DENY_DOMAIN_MISMATCH', 'DENY_BUDGET_EXCEEDED'].includes(status);
 }
@@ -119,7 +125,7 @@ function missesOf(assertion: CompiledAssertion, roles: readonly string[], query:
   return misses;
 }
 
-/** More than the widest assertion, with one place for those that deny. */
+/** Sentinel above the widest assertion, with one place for those that deny. */
 const widest = 8;
 
 /**
@@ -169,8 +175,8 @@ function smallestChange(policy: DomainPolicy, roles: readonly string[], query: Q
 }
 
 /**
- * For a caller without any role: one must be granted, and whatever denies it must go. What stands in its way is only counted until the role is
- * found: thousands of roles may each have thousands of assertions against them.
+ * Smallest grant for a caller without any role: one must be granted, and whatever denies it must go. Denying assertions
+ * are only counted until the role is found: thousands of roles may each have thousands of them.
  */
 function smallestGrant(
   policy: DomainPolicy,
@@ -209,7 +215,7 @@ function countUpTo(
   return count;
 }
 
-/** For each assertion a role name that its pattern matches; none for those that no name can match. */
+/** Example role names, one matched by each assertion's pattern; none for those that no name can match. */
 function examples(assertions: readonly CompiledAssertion[]): string[] {
   return assertions
     .map(({ role: { name } }) => {

@@ -1,7 +1,7 @@
 /** An IP address as words of 32 bits: one for IPv4, four for IPv6. */
 export type IpAddress = readonly number[];
 
-/** All addresses that have these words behind these masks. */
+/** Network: all addresses that have these words behind these masks. */
 export interface IpNetwork {
   readonly words: IpAddress;
   readonly masks: readonly number[];

@@ -28,9 +28,9 @@ export function isPattern(text: string): boolean {
   return text.includes('*') || text.includes('?');
 }
 
-/** Why a text is not accepted as a pattern, or undefined. */
+/** Reason why a text is not accepted as a pattern, or undefined. */
 export function patternProblem(text: string): string | undefined {
-  // With it, what a wildcard stands for would depend on how the text is walked through.
+  // A wildcard's match would depend on how the text is walked through.
   if (!text.isWellFormed()) return 'half a surrogate pair is not a character';
   return isPattern(text) ? wildcardProblem(text) : undefined;
 }
@@ -46,7 +46,7 @@ function isWildcard(unit: number): boolean {
   return unit === star || unit === questionMark;
 }
 
-/** Takes a pattern apart. The case is kept: fold first where case does not count. */
+/** Compiles a pattern. The case is kept: fold first where case is ignored. */
 export function compilePattern(text: string): Pattern {
   if (text === '*') return { kind: 'any', text: '' };
   if (!isPattern(text)) return { kind: 'exact', text };
@@ -106,7 +106,7 @@ const shortPrefix = 32;
 function startsWith(text: string, prefix: string): boolean {
   if (prefix.length > shortPrefix) return text.startsWith(prefix);
   if (prefix.length > text.length) return false;
-  // From its end: prefixes of one policy differ there.
+  // Compared from its end: prefixes of one policy differ there.
   for (let at = prefix.length - 1; at >= 0; at -= 1) {
     if (text.charCodeAt(at) !== prefix.charCodeAt(at)) return false;
   }
@@ -150,9 +150,9 @@ function globMatches(pattern: string, text: string, work: Work): boolean {
 }
 
 /**
- * Two pointers: on a mismatch only the latest `*` is widened, by one code point. An earlier one never needs to be, as what
- * stands between two stars was found at its first possible place. Fast for what people write; undefined after `limit` comparisons,
- * since a literal that nearly fits everywhere is compared at every place.
+ * Matching by two pointers: on a mismatch only the latest `*` is widened, by one code point. An earlier one never needs
+ * to be, as the text between two stars was found at its first possible place. Fast for usual patterns; undefined after
+ * `limit` comparisons, since a literal that nearly fits everywhere is compared at every place.
  */
 function matchByPointers(pattern: string, text: string, limit: number, work: Work): boolean | undefined {
   let p = 0;
@@ -162,7 +162,7 @@ function matchByPointers(pattern: string, text: string, limit: number, work: Wor
   let compared = 0;
   while (t < text.length && compared < limit) {
     compared += 1;
-    // Past the end of the pattern it is NaN, which equals nothing.
+    // NaN past the end of the pattern, which equals nothing.
     const wanted = pattern.charCodeAt(p);
     if (wanted === star) {
       afterStar = ++p;
@@ -179,7 +179,7 @@ function matchByPointers(pattern: string, text: string, limit: number, work: Wor
       p = afterStar;
       t = resume;
     } else {
-      // No place of the pattern: nothing matches any more.
+      // Sentinel: no place of the pattern, so nothing matches any more.
       p = -1;
       t = text.length;
     }
@@ -189,11 +189,11 @@ function matchByPointers(pattern: string, text: string, limit: number, work: Wor
 }
 
 /**
- * All places of the pattern at which the text may stand at once, one bit each (Shift-And): every character of the text costs the
- * same, one step for each 32 characters of the pattern, whatever both are.
+ * Matching by states: all places of the pattern at which the text may stand at once, one bit each (Shift-And). Every
+ * character of the text costs the same, one step for each 32 characters of the pattern, whatever both are.
  */
 function matchByStates(pattern: string, text: string, work: Work): boolean {
-  // Before anything is made: each character of the pattern may take a mask of its own.
+  // Charged before allocation: each character of the pattern may take a mask of its own.
   work.spend((2 * text.length + pattern.length) * ((pattern.length >>> 5) + 1));
   const { symbols, loops, masks, anything } = statesOf(pattern);
   const words = loops.length;
@@ -218,7 +218,7 @@ interface States {
   readonly symbols: number;
   /** The places at which a star stands. */
   readonly loops: Uint32Array;
-  /** For a character the places that it fits; for others those of `anything`. */
+  /** Masks of the places that a character fits; for others those of `anything`. */
   readonly masks: ReadonlyMap<string, Uint32Array>;
   readonly anything: Uint32Array;
 }

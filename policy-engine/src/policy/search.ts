@@ -8,7 +8,7 @@ import { Work } from './work.ts';
 interface Question {
   readonly roles: readonly string[];
   readonly action: string;
-  /** With the domain in front as policies write it. */
+  /** Resource with the domain in front as policies write it. */
   readonly resource: string;
   /** Index of the name in the resource. */
   readonly nameStart: number;
@@ -56,8 +56,8 @@ export class Search extends Work {
   }
 
   /**
-   * Takes the first assertion of a chain that matches, unless a better one was found. Their roles were compared before, and their resources
-   * unless `comparesTarget`.
+   * Tries the first assertion of a chain that matches, unless a better one was found. Their roles were compared before,
+   * and their resources unless `comparesTarget`.
    */
   takeFirst(chain: CompiledAssertion, comparesTarget: boolean): void {
     for (let next: CompiledAssertion | undefined = chain; next !== undefined && this.isBefore(next); next = next.next) {

@@ -33,8 +33,8 @@ interface Part {
 }
 
 /**
- * At least one value for every part that the landmarks cut all values into. Undefined where it cannot be told whether a part is empty:
- * where prefixes meet the many ways to write an address of IPv6.
+ * Samples with at least one value for every part that the landmarks cut all values into. Undefined where it cannot be
+ * told whether a part is empty: where prefixes meet the many ways to write an address of IPv6.
  */
 export function valueSamples({ values, prefixes, networks }: Landmarks): readonly string[] | undefined {
   const named = new Set(values);
@@ -135,7 +135,7 @@ function* addressesIn(ranges: readonly Range[], most: number): Generator<bigint>
   }
 }
 
-/** Where the dotted forms of a region are all taken, an IPv4-mapped one is not. */
+/** IPv4-mapped address of a region whose dotted forms are all taken. */
 function mappedIn(ranges: readonly Range[], part: Part): string | 'unclear' {
   for (const address of addressesIn(ranges, part.named.size + 1)) {
     const text = `::ffff:${dotted(address)}`;

@@ -4,7 +4,7 @@ export const maxResourceLength = 4096;
 export const maxActionLength = 256;
 /** Longest text of an assertion that holds a wildcard, with its domain, in UTF-16 code units. */
 export const maxPatternLength = 2048;
-/** Most wildcards (`*` and `?`) in one pattern. */
+/** Maximum of wildcards (`*` and `?`) in one pattern. */
 export const maxWildcards = 64;
 /** Work of one decision, in units of about one compared character: about a millisecond. What needs more is `DENY_BUDGET_EXCEEDED`. */
 export const maxWork = 200_000;
@@ -44,5 +44,5 @@ export class Work {
   }
 }
 
-/** For comparisons outside of decisions. */
+/** Unlimited budget, for comparisons outside of decisions. */
 export const unlimited: Work = new Work(Number.POSITIVE_INFINITY);

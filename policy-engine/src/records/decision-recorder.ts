@@ -19,26 +19,28 @@ export interface DecisionRecord {
   readonly revision?: Decision['revision'];
 }
 
-/** Where records of decisions go, and which. */
+/** Destination and selection of recorded decisions. */
 export interface RecordOptions {
   /** Receives the records in order, some at a time, after the decisions were given. What it throws is counted, not passed on. */
   write: (records: readonly DecisionRecord[]) => void | Promise<void>;
   /** The share of decisions that is recorded, from 0 to 1. Default 1. */
   sampleRate?: number;
-  /** Takes out what must not be written. `undefined` drops the record; so does an error, lest it be written unmasked. */
+  /**
+   * Masks a record before it is written. `undefined` drops the record; so does an error, lest it be written unmasked.
+   */
   mask?: (record: DecisionRecord) => DecisionRecord | undefined;
   /** How many records may wait for `write`; further ones are dropped and counted. Default 1,000. */
   maxWaiting?: number;
-  /** From 0 to below 1. Default: `Math.random`. */
+  /** Random source from 0 to below 1. Default: `Math.random`. */
   random?: () => number;
 }
 
 /** Counts of records since the engine was made, by result. */
 export interface RecordCounts {
   readonly written: number;
-  /** Not written as too many waited. */
+  /** Records dropped as too many waited. */
   readonly dropped: number;
-  /** Not written as `mask` dropped them or threw. */
+  /** Records that `mask` dropped or threw for. */
   readonly masked: number;
   /** Handed to a `write` that threw. */
   readonly failed: number;
@@ -50,7 +52,7 @@ type OnDropped = (reason: 'waiting' | 'masked' | 'failed', count: number) => voi
 /** Timeout of `flush` for a `write` that does not end, in milliseconds. */
 const flushMs = 5000;
 
-/** Hands records of decisions over, without ever slowing down or changing a decision. */
+/** Recorder that passes on decisions, without ever slowing down or changing one. */
 export class DecisionRecorder {
   readonly #options: RecordOptions;
   readonly #onDropped: OnDropped;

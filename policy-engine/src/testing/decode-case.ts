@@ -19,7 +19,10 @@ export interface PolicyCase {
   resource: string;
   /** `allow`, `deny` (for any reason that lies in the policy), or an exact status. */
   expect: 'allow' | 'deny' | Status;
-  /** When the membership of the principal counts: a time in UTC, e.g. `2026-01-02T03:04:05Z`. Default: the time of the run. */
+  /**
+   * Time at which the membership of the principal is evaluated, in UTC, e.g. `2026-01-02T03:04:05Z`. Default: the time
+   * of the run.
+   */
   at?: string;
   /** Values of the host for assertions with conditions. */
   context?: DecisionContext;

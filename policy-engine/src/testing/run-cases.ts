@@ -62,8 +62,8 @@ export interface CaseReport {
 }
 
 /**
- * Asks an engine every case of a parsed `*.cases.yaml`. Fails no test by itself: assert on the report.
- * Throws `PolicyEngineError('invalid-options')` for what is not an array and for an entry that is not a case.
+ * Runs every case of a parsed `*.cases.yaml` against an engine. Fails no test by itself: assert on the report. Throws
+ * `PolicyEngineError('invalid-options')` for what is not an array and for an entry that is not a case.
  */
 export function runCases(engine: CaseEngine, cases: unknown, options: RunCasesOptions = {}): CaseReport {
   if (!Array.isArray(cases)) throw new PolicyEngineError('invalid-options', '`cases` must be an array');
@@ -142,7 +142,7 @@ function assertionsOf(policy: DomainPolicy | undefined): CoveredAssertion[] {
   }));
 }
 
-/** Two equal rules of one policy are one: nothing could tell which of them decided. */
+/** Key of an assertion. Two equal assertions of one policy share it: they cannot be told apart in a decision. */
 function keyOf({ domain, policy, assertion }: CoveredAssertion): string {
   const { effect, role, action, resource, conditions, id } = assertion;
   return JSON.stringify([domain, policy, effect, role, action, resource, conditions, id]);

@@ -138,7 +138,7 @@ export class TestAuthority {
     return signBundle(data, { kid: this.#bundleKey.jwk.kid, privateKey: this.#bundleKey.privateKey });
   }
 
-  /** Puts a bundle and `keys.json` into a policy directory, as the updater does: complete at every instant. */
+  /** Writes a bundle and `keys.json` into a policy directory, as the updater does: complete at every instant. */
   async writeBundle(policyDir: string, input: TestBundleInput): Promise<void> {
     // regardless of the umask: an engine reads nothing that a group may write to
     await mkdir(policyDir, { recursive: true, mode: 0o755 });

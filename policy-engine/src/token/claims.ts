@@ -21,7 +21,7 @@ export interface VerifiedAccessToken {
   readonly thumbprint: string | undefined;
 }
 
-/** Why a token was not accepted, for logs. It says nothing that the sender of the token did not know. */
+/** Reason why a token was not accepted, for logs. It holds nothing that the sender of the token did not know. */
 export type TokenFault =
   | 'not-text'
   | 'too-large'
@@ -98,7 +98,7 @@ function audience(value: unknown, roleInAudience: boolean): Audience | undefined
   return colon === 0 ? undefined : { domain: only.slice(0, colon), role: only.slice(colon + 1) };
 }
 
-/** For whom a token is: a domain, or one role of it (`role_in_aud_claim` of Athenz). */
+/** Audience of a token: a domain, or one role of it (`role_in_aud_claim` of Athenz). */
 interface Audience {
   readonly domain: string;
   readonly role?: string;

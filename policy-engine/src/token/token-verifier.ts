@@ -22,11 +22,16 @@ export interface VerifierRules {
   requireBound?: boolean;
   /** Maximum lead of `nbf` and `iat` over the own clock, in seconds. Default 60; the expiry has no allowance. */
   skewSeconds?: number;
-  /** Also accept tokens with `typ` `JWT` or none, and without `iat`, `jti` or `client_id`. Default false: RFC 9068 §2. */
+  /**
+   * Accepts also tokens with `typ` `JWT` or none, and without `iat`, `jti` or `client_id`. Default false: RFC 9068 §2.
+   */
   legacyTypes?: boolean;
   /** Refuse tokens that live longer, in seconds. Default: no bound of the verifier's own. */
   maxTokenLifeSeconds?: number;
-  /** Also accept the audience `domain:role` (`role_in_aud_claim` of Athenz); the role must be one of the token's. Default false. */
+  /**
+   * Accepts also the audience `domain:role` (`role_in_aud_claim` of Athenz); the role must be one of the token's.
+   * Default false.
+   */
   roleInAudience?: boolean;
   /** RSA keys of fewer bits are left out. Default and least: 2048. Keys of a `KeySource` of your own are not looked at. */
   minRsaBits?: number;
@@ -98,7 +103,7 @@ export class TokenVerifier implements Disposable {
     }
   }
 
-  /** Why the latest look for keys failed, when it did. */
+  /** Error of the latest refresh of keys, if it failed. */
   get keysError(): PolicyEngineError | undefined {
     return this.#keys.source.error;
   }
@@ -135,7 +140,10 @@ export class TokenVerifier implements Disposable {
   }
 }
 
-/** Without an issuer or an audience, tokens meant for others would be accepted: that must not pass for a default. */
+/**
+ * Requires issuer and audience: without them, tokens meant for others would be accepted, which must not pass for a
+ * default.
+ */
 export function checkRules(rules: VerifierRules): void {
   checkTokenRules(rules);
   const { issuers, audiences } = rules;

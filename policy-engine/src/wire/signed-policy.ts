@@ -35,14 +35,14 @@ export interface WirePolicy {
 /** Payload of a bundle: one domain's policies (docs/reference/policy-bundles.md#payload). Timestamps are RFC 3339 UTC with milliseconds. */
 export interface SignedPolicyData {
   policyData: { domain: string; policies: WirePolicy[] };
-  /** When the domain was last changed. */
+  /** Time of the domain's last change. */
   modified: string;
-  /** When this payload was made. */
+  /** Time at which this payload was made. */
   issued: string;
   expires: string;
-  /** Grows by one with each change of the domain. */
+  /** Number of changes of the domain. */
   version: number;
-  /** Grows when a store is restored from a backup; a higher epoch wins over any version. */
+  /** Counter of restores of the store from a backup; a higher epoch wins over any version. */
   epoch: number;
   /** Present when chosen versions of policies were requested: such a payload is a preview and never in force. */
   policyVersions?: Record<string, string>;
@@ -52,7 +52,7 @@ export interface SignedPolicyData {
 export interface JwsPolicyData {
   payload: string;
   protected: string;
-  /** Only in the form that Athenz has: names that stand in both headers are against RFC 7515 §7.2.1. */
+  /** Unprotected header, only in the form of Athenz: names that stand in both headers are against RFC 7515 §7.2.1. */
   header?: { kid: string };
   signature: string;
 }
