@@ -9,7 +9,7 @@ export interface AccessQuery {
   readonly action: string;
   /** `domain:entity`, e.g. `catalog:movie`. */
   readonly resource: string;
-  /** About whom is asked; without it about the caller, which is the principal of `principalToken` where one is sent. */
+  /** Principal in question; absent: the caller, which is the principal of `principalToken` where one is sent. */
   readonly principal?: string;
   /**
    * Thumbprint (`x5t#S256`, RFC 8705 §3.1) of the certificate that named `principal`: the answer is then no when it was revoked, as the
@@ -27,7 +27,7 @@ export interface AccessQuery {
 export interface AccessAnswer {
   /** False as well where there is no answer. */
   readonly granted: boolean;
-  /** Why there is no answer: 404 for an unknown domain, 403 for who may not ask about the principal. */
+  /** Error in place of an answer: 404 for an unknown domain, 403 for a caller who may not ask about the principal. */
   readonly error?: { readonly code: number; readonly message: string };
 }
 
@@ -60,7 +60,7 @@ export function principalTokenHeaderOf(profile: keyof typeof headerOf): Principa
   throw new SignetClientError('invalid-argument', 'profile must be `signet` or `athenz`');
 }
 
-/** Most questions that a server takes at once. */
+/** Maximum of queries in one request to a server. */
 const maxQuestions = 100;
 
 /** The central access checks. They ask the server each time: for decisions at request rate use the policy engine. */

@@ -40,7 +40,7 @@ export type BundleDomainsAnswer =
       readonly etag: string | undefined;
     };
 
-/** More domains in one answer are no answer of a Signet server. */
+/** Maximum of domains in an answer of a Signet server. */
 const maxDomains = 10_000;
 
 /** Maximum size of the list in bytes: as many names as a server sends, each of maximum length. */

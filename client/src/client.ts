@@ -38,7 +38,7 @@ export interface ClientOptions {
   readonly profile?: 'signet' | 'athenz';
   /** Default 30,000. */
   readonly connectTimeoutMs?: number;
-  /** From the request to the headers of the answer, and again from there to its last byte. Default 30,000. */
+  /** Timeout from the request to the headers of the answer, and again from there to its last byte. Default 30,000. */
   readonly readTimeoutMs?: number;
   /**
    * Maximum retries of a request after an answer 5xx or a failed connection, each after a pause that grows and is
@@ -62,7 +62,7 @@ export interface ClientOptions {
   /** Hosts reached without the proxy, comma-separated, as in `NO_PROXY`. */
   readonly noProxy?: string;
   readonly clock?: Clock;
-  /** Between 0 and 1, for the pauses; default `Math.random`. */
+  /** Random source for the pauses, between 0 and 1; default `Math.random`. */
   readonly random?: () => number;
 }
 
@@ -73,7 +73,7 @@ export interface ClientIdentity {
   readonly subject: string;
   /** Milliseconds since the epoch. */
   readonly notAfter: number;
-  /** Why the files on disk are not what is in use, when they have changed and cannot be used. */
+  /** Error of the files on disk, when they have changed and cannot be used. */
   readonly problem: SignetClientError | undefined;
 }
 

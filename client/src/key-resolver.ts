@@ -24,7 +24,7 @@ const quietMs = 30_000;
 /** First pause after a server did not answer; each failure doubles it, up to `quietMs`. */
 const firstPauseMs = 1000;
 
-/** Why the last attempt to get keys failed, and when; attempts before it, failed one after the other, made its pause long. */
+/** Error and time of the last failed attempt to get keys; failures in a row before it made its pause long. */
 interface Failure {
   readonly error: unknown;
   readonly at: number;
@@ -55,7 +55,7 @@ class KnownKeys {
   #isReplaced = false;
   #failure: Failure | undefined;
   #isAsking = false;
-  /** When an attempt began or ended the last time. */
+  /** Time when an attempt last began or ended. */
   #askedAt = Number.NEGATIVE_INFINITY;
   #takenAt = Number.NEGATIVE_INFINITY;
   #freshUntil = Number.NEGATIVE_INFINITY;
@@ -72,7 +72,7 @@ class KnownKeys {
   /** Throws why the server cannot be asked for a key that is not known. */
   async find(kid: string): Promise<Jwk | undefined> {
     const now = this.#deps.clock.now();
-    // Before it was asked: the clock was set back.
+    // An earlier time than the last attempt's: the clock was set back.
     if (now >= this.#freshUntil || now < this.#askedAt) await this.#renew(now);
     else if (!this.#keys.has(kid) && now - this.#askedAt >= quietMs) await this.#ask();
     const jwk = this.#keys.get(kid);
@@ -80,7 +80,7 @@ class KnownKeys {
     return jwk;
   }
 
-  /** Asks; a server that did not answer the last time after a pause, and behind the back of whoever may use what is held. */
+  /** Fetches the keys; after a failure only after a pause, and in the background if cached keys may be used. */
   async #renew(now: number): Promise<void> {
     const failure = this.#failure;
     const isPausing = failure !== undefined && Math.abs(now - failure.at) < failure.pauseMs;

@@ -22,7 +22,7 @@ export interface LoginOptions {
 export interface LoginIssuer {
   readonly issuer: string;
   readonly clientId: string;
-  /** To ask for beside `openid`. */
+  /** Scopes to request beside `openid`. */
   readonly scopes: readonly string[];
 }
 

@@ -7,7 +7,7 @@ import type { Http } from './http/http.ts';
 export interface PublishedKeys extends JwkList {
   /** Cache lifetime of the answer, in seconds, if the server stated one (`Cache-Control: max-age`). */
   readonly maxAgeSeconds: number | undefined;
-  /** Why keys of the answer are of no use to a verifier, a line for each; absent when all are. */
+  /** Reasons why keys of the answer cannot be used by a verifier, a line for each; absent when all can. */
   readonly leftOut?: readonly string[];
 }
 

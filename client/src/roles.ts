@@ -4,7 +4,7 @@ import { SignetClientError } from './client-errors.ts';
 /** Query for the roles of a domain that a principal holds. */
 export interface RoleListQuery {
   readonly domain: string;
-  /** About whom; without it about the caller. */
+  /** Principal in question; absent: the caller. */
   readonly principal?: string;
   readonly signal?: AbortSignal;
 }

@@ -24,7 +24,7 @@ interface TargetFetchDeps {
   readonly agents: Agents;
   readonly tokens: Tokens;
   readonly clock: Clock;
-  /** By origin, e.g. `https://catalog.example:4444`. */
+  /** Targets by origin, e.g. `https://catalog.example:4444`. */
   readonly targets: ReadonlyMap<string, Target>;
 }
 

@@ -7,7 +7,7 @@ import { AccessRefusedError, HttpError } from './http-error.ts';
 
 interface AppDeps {
   readonly endpoints: readonly Endpoint[];
-  /** For `GET /healthz`: what this service has to say of its policy. */
+  /** Health of the policy, for `GET /healthz`. */
   readonly health: () => unknown;
   /** True once the service was told to stop: balancers then take it out. */
   readonly isStopping: () => boolean;

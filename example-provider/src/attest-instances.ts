@@ -13,7 +13,7 @@ interface AttestationRules {
   readonly asker: string;
   /** The name under which this service is a provider, `domain.service`. */
   readonly provider: string;
-  /** By instance id. */
+  /** Machines by instance id. */
   readonly machines: Readonly<Record<string, { readonly service: string; readonly secretSha256: string }>>;
 }
 
@@ -78,7 +78,10 @@ function machineOf(rules: AttestationRules, { attributes }: Confirmation) {
   return Object.hasOwn(rules.machines, id) ? rules.machines[id] : undefined;
 }
 
-/** It is asked of us, the machine is known and is what it says, and no name is asked for that we would have to vouch for. */
+/**
+ * True if the request is for this provider, the machine is known and authentic, and no name is requested that the
+ * provider would have to vouch for.
+ */
 function isOurs(rules: AttestationRules, confirmation: Confirmation): boolean {
   const { provider, domain, service, attributes } = confirmation;
   const isPlain = (attributes['sanDNS'] ?? '') === '' && attributes['sanIP'] === undefined;

@@ -16,7 +16,7 @@ export class Catalogue {
     return this.#documents.get(entity) ?? {};
   }
 
-  /** Puts `document` in the place of what was there. */
+  /** Replaces or adds the document of an entity. */
   put(entity: Entity, document: CatalogueDocument): void {
     this.#documents.set(entity, document);
   }

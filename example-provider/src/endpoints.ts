@@ -15,7 +15,7 @@ export interface Endpoint {
   readonly method: string;
   /** The whole path, exactly as it must be sent: nothing is decoded, folded or trimmed. */
   readonly path: string;
-  /** Lets the request pass or throws. */
+  /** Middleware that lets the request pass or throws. */
   readonly requireAccess: Middleware;
   readonly handle: Middleware;
 }

@@ -11,9 +11,9 @@ export class HttpError extends Error {
   }
 }
 
-/** Why a request may not do what it asks for. */
+/** Refusal of a request. */
 interface Refusal {
-  /** For the log: a status of the policy engine, or what was missing. Never sent to the caller. */
+  /** Reason for the log: a status of the policy engine, or the missing part. Never sent to the caller. */
   readonly reason: string;
   /** Message for the caller. */
   readonly message: string;
@@ -32,7 +32,7 @@ export class AccessRefusedError extends HttpError {
   }
 }
 
-/** Without a token there is no error code (RFC 6750 §3.1). */
+/** Challenge for a refused token; without a token there is no error code (RFC 6750 §3.1). */
 function challengeOf(token: NonNullable<Refusal['token']>, message: string): string {
   return token === 'missing' ? 'Bearer' : `Bearer error="${token}", error_description="${message}"`;
 }

@@ -20,7 +20,7 @@ export const configSchema = z.strictObject({
   }),
   /** The domain whose resources this service protects. */
   domain: z.string().transform((text) => parseDomainName(text, 'domain')),
-  /** Where the updater writes policy. */
+  /** Directory into which the updater writes policy. */
   policyDir: z.string().min(1),
   /** The token server, for the two centralized patterns. */
   server: z.strictObject({
@@ -28,7 +28,7 @@ export const configSchema = z.strictObject({
     caBundle: z.string().min(1),
     /** Expected identity of the server's certificate, as for `createClient`. */
     serverIdentity: z.string().min(1).exactOptional(),
-    /** Its profile, as for `createClient`: which header passes principal tokens on. */
+    /** Profile of the server, as for `createClient`: it decides which header passes principal tokens on. */
     profile: z.enum(['signet', 'athenz']).default('signet'),
   }),
   /** Makes this service a provider of instances: it vouches for these machines. */

@@ -18,7 +18,7 @@ interface ProviderDeps {
   readonly config: Pick<ProviderConfig, 'domain' | 'tls' | 'attestation'>;
   /** Decides the decentralized pattern. */
   readonly engine: Pick<PolicyEngine, 'decide' | 'health'>;
-  /** Asks the token server, for the centralized patterns. */
+  /** Query to the token server, for the centralized patterns. */
   readonly ask: AskServer;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -17,7 +17,7 @@ interface TlsTexts {
 /** The files of a service, and what of them is in use. */
 interface TlsFiles {
   readonly current: TlsTexts;
-  /** Grows when an authority was removed. */
+  /** Counter of removals of authorities. */
   readonly generation: number;
   /** Reads them again and, when one has changed, puts them into use. `use` may refuse them by throwing: the old certificate stays in use then. */
   reload(use: (texts: TlsTexts) => void): void;
@@ -115,9 +115,9 @@ export function createTlsServer(files: TlsFiles, app: Koa): Server {
 const reloadMs = 10_000;
 
 /**
- * Takes renewed certificates and other authorities into use on new connections, until the server is closed; files that cannot be used, or half
- * written, leave the old ones in use and are told once. They are read by their names each time, so that it does not matter how they
- * were replaced.
+ * Reloads renewed certificates and other authorities for new connections, until the server is closed; files that cannot
+ * be used, or half written, leave the old ones in use and are reported once. They are read by their names each time, so
+ * that it does not matter how they were replaced.
  */
 export function followFiles(
   server: Server,

@@ -9,7 +9,7 @@ export const exitStatus = {
   refused: 1,
   /** Command line, configuration, identity files, unsafe policy directory, no plain file in the place of a bundle. */
   usage: 2,
-  /** No trusted connection to the server, or no answer in time. */
+  /** Unreachable: no trusted connection to the server, or no answer in time. */
   unreachable: 3,
   /** The disk refused. */
   storage: 4,

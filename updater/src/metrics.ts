@@ -81,7 +81,7 @@ export function metricsFile(path: string): (status: Status, now: number) => Prom
     counts ??= new Map(countsIn(await readText(path)));
     for (const { outcome } of Object.values(status.domains)) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
     try {
-      // For the exporter, which is another user.
+      // Readable for the exporter, which is another user.
       await replaceFile(path, metricsText(status, counts, now), { mode: 0o644 });
     } catch (cause) {
       throw new UpdaterError('storage', `metrics file \`${path}\` cannot be written`, { cause });

@@ -7,7 +7,7 @@ export interface BundleOnDisk {
   readonly version: number;
   readonly issued: number;
   readonly expires: number;
-  /** From then on it should have been replaced. */
+  /** Time from which it should have been replaced. */
   readonly freshUntil: number;
   readonly kid: string;
 }
@@ -31,7 +31,7 @@ export type Outcome =
       readonly message: string;
       readonly retryAfterSeconds: number | undefined;
     }
-  /** No answer from the server. */
+  /** Unreachable: no answer from the server. */
   | { readonly kind: 'unreachable'; readonly reason: SignetClientErrorCode; readonly message: string }
   /** The bundle is good and could not be written. */
   | { readonly kind: 'not-stored'; readonly message: string }
@@ -40,7 +40,7 @@ export type Outcome =
    * made.
    */
   | { readonly kind: 'unsafe'; readonly message: string }
-  /** Not asked for, because the server said earlier in this run to come back later. */
+  /** Postponed: not requested, because the server asked earlier in this run to come back later. */
   | { readonly kind: 'postponed'; readonly message: string };
 
 /** True if a valid bundle is on disk that the server confirmed. */

@@ -24,12 +24,12 @@ interface RunDeps {
   readonly domains: readonly DomainName[];
   /** Selected domains; absent: no others. */
   readonly selection: Selection | undefined;
-  /** Why the configuration on disk is not the one in use. */
+  /** Error of the configuration on disk, which is not in use then. */
   readonly configurationProblem: string | undefined;
   readonly maxBundleBytes: number;
   readonly athenzBundles: boolean;
   readonly bundleForm: BundleForm;
-  /** For the status file. */
+  /** Server, for the status file. */
   readonly server: string;
   /** Writes the metrics of a run; absent if none are wanted. */
   readonly writeMetrics?: ((status: Status, now: number) => Promise<void>) | undefined;

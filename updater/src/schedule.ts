@@ -16,7 +16,7 @@ interface ScheduleOptions {
 interface Schedule {
   /** Runs now, or right after the run that is under way. Settles when that run has ended. */
   runNow(): Promise<void>;
-  /** No more runs; aborts the one under way and waits for its end. */
+  /** Ends the schedule; aborts the run under way and waits for its end. */
   stop(): Promise<void>;
 }
 

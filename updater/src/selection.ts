@@ -21,7 +21,7 @@ interface SelectionDeps {
 /** Changes of the selection by one answer. */
 export interface SelectionChange {
   readonly added: readonly DomainName[];
-  /** They name this host no more, and are kept for a while. */
+  /** Domains that name this host no more, and are kept for a while. */
   readonly leaving: readonly DomainName[];
   readonly removed: readonly DomainName[];
 }
@@ -61,7 +61,7 @@ export class Selection {
     return this.#domains;
   }
 
-  /** Why the list could not be brought up to date. */
+  /** Failure to update the list. */
   get failure(): Outcome | undefined {
     return this.#failure;
   }
@@ -113,7 +113,7 @@ export class Selection {
     const before = this.#domains;
     const { domains, removed, leftOut, isHeld } = followAnswer(before, answer, clock.now(), maxDomains);
     this.#problem = this.#problemOf(answer, { domains, leftOut, isHeld });
-    // In this order: should the program end in between, they go the next time.
+    // In this order: if the program ends in between, they are removed the next time.
     const stuck = await this.#removeBundles(removed);
     const next = new Map([...domains, ...[...stuck.keys()].map((name) => [name, before.get(name)] as const)]);
     if (!isSame(before, next)) await writeSelected(directory, next);
@@ -124,7 +124,7 @@ export class Selection {
     return { added: names.filter((name) => !before.has(name)), leaving, removed };
   }
 
-  /** Answers which bundles cannot be removed: their domains stay. */
+  /** Removes bundles; returns those that cannot be removed: their domains stay. */
   async #removeBundles(domains: readonly DomainName[]): Promise<ReadonlyMap<DomainName, UpdaterError>> {
     const { directory, configured } = this.#deps;
     const stuck = new Map<DomainName, UpdaterError>();

@@ -54,7 +54,7 @@ export class State {
   readonly #floors: Map<string, KnownFloor>;
   readonly #tags: Map<string, Tag>;
   #changed = false;
-  /** Why the file on disk was not used. The floors of the bundles on disk still hold. */
+  /** Error of the file on disk, which is not used then. The floors of the bundles on disk still hold. */
   readonly problem: string | undefined;
 
   private constructor(
@@ -110,7 +110,7 @@ export class State {
     this.#changed = true;
   }
 
-  /** From now on bundles are asked for in this form. */
+  /** Sets the form in which bundles are requested from now on. */
   askIn(form: BundleForm): void {
     this.#form = form;
   }

@@ -83,12 +83,15 @@ export class TrustedKeys implements KeySource {
     this.#issuer = this.#deps.issuer ?? content.issuer;
   }
 
-  /** Only the keys at hand: never asks the server. */
+  /** Known keys only: never asks the server. */
   get known(): KeySource {
     return this.#known;
   }
 
-  /** For the status: names of the keys, why others are left out, when they were fetched (ms), why the last attempt failed. */
+  /**
+   * Facts for the status: names of the keys, why others are left out, when they were fetched (ms), why the last attempt
+   * failed.
+   */
   get facts(): {
     readonly kids: readonly string[];
     readonly leftOut: readonly string[];
@@ -99,7 +102,7 @@ export class TrustedKeys implements KeySource {
     return { kids, leftOut: this.#leftOut, fetchedAt: this.#fetchedAt, error: this.#problem?.message };
   }
 
-  /** Why the last attempt to fetch failed. */
+  /** Error of the last attempt to fetch. */
   get problem(): SignetClientError | PolicyEngineError | UpdaterError | undefined {
     return this.#problem;
   }

@@ -40,9 +40,9 @@ function bundleOnDisk(bundle: VerifiedBundle): BundleOnDisk {
 }
 
 /**
- * Brings one domain's bundle up to date: asks the server whether there is another than the one on disk, verifies it
- * (signature, domain, times, what was accepted before) and replaces the file in one step. Everything that is
- * expected to fail is an `Outcome`; the file on disk changes only with `updated`.
+ * Updates one domain's bundle: asks the server whether there is another than the one on disk, verifies it (signature,
+ * domain, times, what was accepted before) and replaces the file in one step. Every expected failure is an `Outcome`;
+ * the file on disk changes only with `updated`.
  */
 export async function updateDomain(deps: UpdateDomainDeps, domain: DomainName, signal?: AbortSignal): Promise<Outcome> {
   try {

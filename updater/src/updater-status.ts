@@ -43,7 +43,7 @@ const statusSchema = z.object({
   certificateExpires: timestamp.optional(),
   keys: z.object({
     kids: z.array(z.string()),
-    /** Why keys that the server publishes are left out; absent when none is. */
+    /** Reasons why keys that the server publishes are left out; absent when none is. */
     leftOut: z.array(z.string()).optional(),
     fetched: timestamp.optional(),
     error: z.string().optional(),
@@ -51,7 +51,10 @@ const statusSchema = z.object({
   domains: z.record(z.string(), domainSchema),
   /** Domains that have a bundle on disk and are no longer configured: their files stay. */
   unconfigured: z.array(z.string()),
-  /** With `domains: auto`: how many domains name this host, when that was last confirmed, and which do so no more since when. */
+  /**
+   * Selection with `domains: auto`: how many domains name this host, when that was last confirmed, and which no longer
+   * do since when.
+   */
   selection: z
     .object({
       domains: z.int(),
@@ -60,7 +63,7 @@ const statusSchema = z.object({
       error: z.string().optional(),
     })
     .optional(),
-  /** Why the configuration on disk is not the one in use. */
+  /** Error of the configuration on disk, which is not in use then. */
   configurationError: z.string().optional(),
 });
 

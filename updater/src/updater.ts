@@ -23,7 +23,7 @@ export interface Updater extends AsyncDisposable {
    * and leaves everything as it is. Throws `UpdaterError`.
    */
   reconfigure(load: () => UpdaterConfig): Promise<UpdaterConfig | undefined>;
-  /** Ends the connections and gives the directory back. */
+  /** Ends the connections and releases the directory. */
   close(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export interface Updater extends AsyncDisposable {
 interface OpenUpdaterOptions {
   readonly config: UpdaterConfig;
   readonly clock: Clock;
-  /** By default the machine's. */
+  /** File system; default: the machine's. */
   readonly files?: FileSystem;
 }
 
@@ -76,8 +76,8 @@ function identityProblem(config: UpdaterConfig, { message, cause }: SignetClient
 }
 
 /**
- * Takes the policy directory and loads what was remembered. Throws `UpdaterError`: `configuration` for identity files that
- * cannot be used, `unsafe-directory`, `locked`, `storage`.
+ * Locks the policy directory and loads the state. Throws `UpdaterError`: `configuration` for identity files that cannot
+ * be used, `unsafe-directory`, `locked`, `storage`.
  */
 export async function openUpdater(options: OpenUpdaterOptions): Promise<Updater> {
   const { config, clock, files = nodeFileSystem } = options;

@@ -2,7 +2,7 @@ import { watch } from 'chokidar';
 
 interface WatchConfigOptions {
   readonly file: string;
-  /** With files that belong to the configuration. */
+  /** Folder with files that belong to the configuration. */
   readonly folder: string | undefined;
   readonly onChange: () => void;
   /** Interval of checks of the files, in milliseconds. Default 2,000. */
@@ -19,7 +19,7 @@ interface ConfigWatch extends AsyncDisposable {
   follow(folder: string | undefined): void;
 }
 
-/** Says when the files of the configuration change, in whatever way they were replaced. Keeps no process alive. */
+/** Watches the files of the configuration for changes, in whatever way they were replaced. Keeps no process alive. */
 export function watchConfig({ file, folder, onChange, lookMs = 2000 }: WatchConfigOptions): ConfigWatch {
   let timer: NodeJS.Timeout | undefined;
   let followed = folder;

@@ -107,7 +107,7 @@ export class Agents {
   #looking: Promise<void> | undefined;
   #problem: SignetClientError | undefined;
   readonly #closing = new AbortController();
-  /** With certificates of before, until their last answer. */
+  /** Pools with former certificates, until their last answer. */
   readonly #retiring = new Set<Pools>();
 
   constructor(options: AgentOptions) {
@@ -122,7 +122,7 @@ export class Agents {
     return this.#identity;
   }
 
-  /** Why the files on disk are not the identity in use, when they cannot be used. */
+  /** Error of the files on disk, when they cannot be used. */
   get problem(): SignetClientError | undefined {
     return this.#problem;
   }
@@ -149,7 +149,7 @@ export class Agents {
     return this.#pools;
   }
 
-  /** Takes up changed files, when it is time to look. */
+  /** Loads changed files, when a check is due. */
   async refresh(): Promise<void> {
     const now = this.#options.clock.now();
     // a clock that stepped back must not stop the looking

@@ -4,7 +4,7 @@ import type { SignetClientError } from '../client-errors.ts';
 export interface RetryPolicy {
   /** Maximum number of retries; 0 is none. */
   readonly retries: number;
-  /** Between 0 and 1. */
+  /** Random source, between 0 and 1. */
   readonly random: () => number;
 }
 

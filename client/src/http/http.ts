@@ -63,7 +63,7 @@ export class Http {
     }
   }
 
-  /** Asks one server after the other, without a pause, until one answers for all of them. */
+  /** Sends to one server after the other, without a pause, until one answers for all of them. */
   async #sendToAny(request: HttpRequest): Promise<HttpResponse | SignetClientError> {
     const { servers, agents } = this.#options;
     let failure: SignetClientError | undefined;

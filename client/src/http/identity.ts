@@ -4,7 +4,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { SignetClientError } from '../client-errors.ts';
 
-/** Where the client's certificate chain, its key and the trusted CA certificates come from: file names, or PEM text. */
+/** Sources of the client's certificate chain, its key and the trusted CA certificates: file names, or PEM text. */
 export interface IdentitySource {
   readonly certificate: string;
   readonly key: string;
@@ -23,7 +23,7 @@ interface KeyPair {
   readonly notAfter: number;
 }
 
-/** With the CA certificates that the server is checked against. */
+/** Key pair with the CA certificates that the server is checked against. */
 export interface Identity extends KeyPair {
   readonly caBundle: string;
 }

@@ -14,7 +14,7 @@ export class Servers {
     this.#clock = clock;
   }
 
-  /** All of them, the one to ask first in front. */
+  /** All servers, the preferred one first. */
   inOrder(): readonly string[] {
     const now = this.#clock.now();
     const rests = (url: string) => {

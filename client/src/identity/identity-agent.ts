@@ -21,16 +21,16 @@ export interface IdentityAgentOptions {
   /** Expected identity in the server's certificate, as for `createClient`. Default `sys.auth.server`. */
   readonly serverIdentity?: string | undefined;
   readonly instance: InstanceName;
-  /** Where certificate, key and issuers are kept: `cert.pem`, `key.pem`, `issuers.pem`. */
+  /** Folder of certificate, key and issuers: `cert.pem`, `key.pem`, `issuers.pem`. */
   readonly folder: string;
   /** Attestation of the instance, obtained whenever it registers. `undefined`: there is none (yet). */
   readonly attestation: (operation: 'register' | 'refresh') => Promise<string | undefined>;
-  /** For a whole exchange. Default 30,000. */
+  /** Timeout of a whole exchange. Default 30,000. */
   readonly timeoutMs?: number;
   readonly clock?: Clock;
   /** Milliseconds since some moment, of a clock that is never set; default that of the process. */
   readonly steady?: () => number;
-  /** Between 0 and 1, for the pauses after failures; default random. */
+  /** Random source for the pauses after failures, between 0 and 1; default random. */
   readonly random?: () => number;
 }
 
@@ -46,7 +46,7 @@ export type IdentityOutcome =
   /** Failure without a change; a certificate that is in use stays in use until it expires. */
   | { readonly kind: 'failed'; readonly error: SignetClientError; readonly notAfter?: number; readonly nextAt: number };
 
-/** Keeps the certificate of one instance. */
+/** Agent that keeps the certificate of one instance valid. */
 export interface IdentityAgent {
   /** Does what is due: register, refresh, or nothing; never throws. `force` renews whatever the time. */
   step(options?: { readonly force?: boolean; readonly signal?: AbortSignal }): Promise<IdentityOutcome>;
@@ -144,7 +144,7 @@ class Agent implements IdentityAgent {
     return { wall: this.#clock.now(), steady: this.#steady() };
   }
 
-  /** On the wall clock as it goes now. */
+  /** Next step on the present wall clock. */
   #nextAt(known: Known, now: Moment): number {
     const next = this.#failures > 0 ? this.#retryAt : known.renewAt;
     return Math.min(next.wall, now.wall + Math.max(0, next.steady - now.steady));

@@ -36,10 +36,10 @@ const versionPrefix = '.identity-';
 const temporaryEnd = '.new';
 const lockName = '.lock';
 const writeWaitMs = 30_000;
-/** More than an identity takes, its three files, folder and links. */
+/** Upper bound of an identity's size on disk: its three files, folder and links. */
 const roomBytes = 65_536;
 
-/** Where the files of an identity are in a folder. */
+/** Paths of the files of an identity in a folder. */
 export function identityPaths(folder: string): IdentityPaths {
   return {
     certificate: join(folder, names.certificate),
@@ -77,8 +77,9 @@ async function replaceLink(target: string, path: string): Promise<void> {
 }
 
 /**
- * Keeps all others from replacing the identity of a folder, which is made where there is none, until it is disposed: of two that renew one
- * certificate at once, one presents what the server takes for stolen. Throws `invalid-identity` when another one has kept it for so long.
+ * Locks a folder, which is created if absent, against replacement of its identity until it is disposed: of two
+ * processes that renew one certificate at once, one presents what the server treats as stolen. Throws
+ * `invalid-identity` when another one has held the lock for that long.
  */
 export async function lockIdentityFolder(folder: string, wait: LockWait): Promise<AsyncDisposable> {
   await mkdir(folder, { recursive: true, mode: 0o755 });

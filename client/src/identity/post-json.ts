@@ -32,7 +32,7 @@ export function postJson(
   return exchange(peer, path, { method: 'POST', headers, body: JSON.stringify(body) }, signal);
 }
 
-/** Asks for JSON in the same way. */
+/** Requests JSON with `GET`, like `postJson`. */
 export function getJson(peer: Peer, path: readonly string[], signal?: AbortSignal): Promise<JsonObject> {
   return exchange(peer, path, { method: 'GET', headers: { accept: 'application/json' } }, signal);
 }

@@ -4,18 +4,18 @@ import { readSshCertificate } from '../ssh-certificates.ts';
 import type { IdentityTexts } from './identity-files.ts';
 
 /*
- * When a certificate is renewed: pure functions of the time. Times are milliseconds, since the epoch or, for those that a clock that is set
- * must not touch, since some fixed moment.
+ * Timing of a certificate's renewal: pure functions of the time. Times are milliseconds, since the epoch or, for those
+ * that setting the clock must not affect, since some fixed moment.
  */
 
 /** Validity period of an identity. */
 export interface IdentityLife {
-  /** When it was issued, as far as the certificate says: in milliseconds since the epoch. */
+  /** Time of issue, as far as the certificate states it: in milliseconds since the epoch. */
   readonly issuedAt: number;
   readonly notAfter: number;
-  /** From its issue to its renewal. */
+  /** Period from its issue to its renewal. */
   readonly renewAfterMs: number;
-  /** From its issue to its end. */
+  /** Period from its issue to its expiry. */
   readonly endAfterMs: number;
 }
 

@@ -73,7 +73,10 @@ function whoCalls(request: Seen, by: RequireGrantOptions['by']): Who {
   return isOne ? { principalToken } : { missing: 'one principal token is required' };
 }
 
-/** Only a certificate that counts now and on this connection is here. A role certificate names no service. */
+/**
+ * Principal and thumbprint of a certificate that is valid now and on this connection. A role certificate names no
+ * service.
+ */
 function certificateHolder({ peer }: Seen): { principal: string; thumbprint: string } | undefined {
   const { certificate } = peer;
   if (certificate === undefined) return undefined;

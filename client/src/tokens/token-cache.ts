@@ -16,7 +16,7 @@ export class TokenCache {
     this.#file = file === undefined ? undefined : new TokenFile(file);
   }
 
-  /** Why the file is not used, when it cannot be. */
+  /** Error of the file, when it cannot be used. */
   get problem(): SignetClientError | undefined {
     return this.#problem;
   }

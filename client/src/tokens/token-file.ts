@@ -41,7 +41,7 @@ export class TokenFile {
     await turn;
   }
 
-  /** Ends when everything added so far is written. */
+  /** Resolves when everything added so far is written. */
   async settled(): Promise<void> {
     await this.#writing;
   }

@@ -22,7 +22,7 @@ export interface TokenKeeperOptions {
   readonly clock?: Clock;
   /** Milliseconds since some moment, of a clock that is never set; default that of the process. */
   readonly steady?: () => number;
-  /** Between 0 and 1, for the time of renewal and the pauses after failures; default random. */
+  /** Random source for the time of renewal and the pauses after failures, between 0 and 1; default random. */
   readonly random?: () => number;
 }
 
@@ -39,7 +39,7 @@ export type KeptTokenOutcome =
       readonly nextAt: number;
     };
 
-/** Keeps one token fresh in a file. */
+/** Keeper of one fresh token in a file. */
 export interface TokenKeeper {
   /** Does what is due: gets a token and writes it, or nothing. Never throws. */
   step(options?: { readonly signal?: AbortSignal }): Promise<KeptTokenOutcome>;
@@ -112,7 +112,8 @@ class Keeper implements TokenKeeper {
     const { token, text } = await this.#obtain(signal);
     await replaceFile(file, text, { mode: 0o600 });
     const { expiresAt } = token;
-    // Between half and seven tenths of its life, so that those that began together spread; not sooner than after ten seconds, also by a clock that is ahead.
+    // Renewed between half and seven tenths of its life, so that tokens issued together spread; not sooner than after
+    // ten seconds, also by a clock that is ahead.
     const renewAt = later(asked, Math.max(minPauseMs, (expiresAt - asked.wall) * (0.5 + 0.2 * this.#random())));
     this.#written = { token, thumbprint, expiresAt, renewAt };
     this.#failures = 0;

@@ -101,12 +101,12 @@ export class Tokens {
     this.#cache.delete(await this.#keyOf(parseQuery(query, query.service)), token.accessToken);
   }
 
-  /** Why `tokenCacheFile` is not used, when it cannot be. */
+  /** Error of `tokenCacheFile`, when it cannot be used. */
   get cacheProblem(): SignetClientError | undefined {
     return this.#cache.problem;
   }
 
-  /** Ends when every kept token is on disk, where that is wanted. */
+  /** Resolves when every kept token is on disk, where that is wanted. */
   async settled(): Promise<void> {
     await this.#cache.close();
   }

@@ -11,7 +11,7 @@ export interface AccessQuestion extends RequiredAccess {
   readonly principalToken?: string;
 }
 
-/** Asks the token server. Throws when it refuses to answer or cannot be reached. */
+/** Query to the token server. Throws when it refuses to answer or cannot be reached. */
 export type AskServer = (question: AccessQuestion) => Promise<{ readonly granted: boolean }>;
 
 /**

@@ -8,7 +8,7 @@ import { UpdaterError } from '../updater-errors.ts';
 /** Dependencies of a command. */
 export interface CommandContext {
   readonly config: UpdaterConfig;
-  /** Where it comes from. */
+  /** File that it was read from. */
   readonly configFile: string;
   /** Reads it again. Throws `UpdaterError('configuration')`. */
   loadConfig(): UpdaterConfig;

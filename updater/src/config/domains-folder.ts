@@ -18,7 +18,7 @@ export const domainName = z.string().transform((text, context): DomainName => {
 /** Content of a file of the folder. */
 export const domainsFileSchema = z.strictObject({ domains: z.array(domainName) });
 
-/** More files than anybody keeps by hand. */
+/** Maximum of files, above any number kept by hand. */
 const maxFiles = 1000;
 
 /** The domains that the files `*.yaml` of a folder name, by file. Throws `UpdaterError('configuration')` that names the file. */

@@ -5,10 +5,13 @@ import { type HeldFile, holdFile } from '@signet/policy-engine/internal/files';
 import { systemCode, UpdaterError } from '../updater-errors.ts';
 import type { FileSystem } from './file-system.ts';
 
-/** It stays when the updater ends: what counts is the lock on it, which the system releases with the process. */
+/**
+ * Lock file, which stays when the updater ends: what counts is the lock on it, which the system releases with the
+ * process.
+ */
 export const lockName = '.updater-lock.db';
 
-/** Only one updater may write to a policy directory. Dispose it to give the directory back. */
+/** Lock for the only updater that may write to a policy directory. Dispose it to release the directory. */
 export interface DirectoryLock extends AsyncDisposable {
   /** True if the directory still holds the file that is locked: false for one that was put in its place. */
   isInPlace(): Promise<boolean>;
