@@ -33,9 +33,9 @@ interface AppDeps extends AuthenticationDeps {
   readonly takesLargeBody: (path: string) => boolean;
   /** The path whose errors carry the members of RFC 6749 as well. */
   readonly tokenPath: string;
-  /** Puts the busiest operations on a router of their own: every route of a router is compared with every path. */
+  /** Mounts the busiest operations on a router of their own: every route of a router is compared with every path. */
   readonly busyRoutes: (router: Router<RequestState>) => void;
-  /** Puts the other operations on the router. */
+  /** Mounts the other operations on the router. */
   readonly routes: (router: Router<RequestState>) => void;
   /** Called for every credential that is refused. */
   readonly onRefused: (reason: string) => void;
@@ -47,7 +47,7 @@ interface AppDeps extends AuthenticationDeps {
   readonly isAnswered: (socket: Socket) => boolean;
   /** True if a request of this path to this host is meant for this server. */
   readonly isOwnHost: (host: string, path: string) => boolean;
-  /** Where the client of a connection is. */
+  /** Address of a connection's client. */
   readonly addressOf: (socket: Socket) => string;
   /** Budget rules; absent: no budgets are kept. */
   readonly budget: BudgetRules | undefined;
@@ -137,7 +137,7 @@ function requestBoundary(deps: AppDeps): Middleware {
 function completeHead({ tokenPath }: AppDeps, { res, request, state }: AppContext): void {
   // RFC 6797 §7.2: never over plain HTTP.
   if (request.secure) res.setHeader(...strictTransport);
-  // Not before: slashes of the path may have been merged.
+  // Compared here, after slashes of the path may have been merged.
   if (state.path === tokenPath) res.setHeader('pragma', 'no-cache');
   if (!res.hasHeader('cache-control')) res.setHeader('cache-control', 'no-store');
 }
@@ -220,7 +220,10 @@ function challengeOf({ profile, tokenPath }: AppDeps, ctx: AppContext): string |
   return /^basic(\s|$)/i.test(authorization) ? `Basic realm="${profile.name}"` : profile.challenge;
 }
 
-/** Why a credential was refused, in a text of the server's own; undefined when there was none or it was not the reason. */
+/**
+ * Reason why a credential was refused, in a text of the server's own; undefined when there was none or it was not the
+ * reason.
+ */
 function refusedCredential(deps: AppDeps, ctx: AppContext, error: unknown): string | undefined {
   if (error instanceof MissingCredentialsError) return undefined;
   if (error instanceof UnauthenticatedError) return error.message;

@@ -193,7 +193,7 @@ function readConnection(ctx: AppContext, clock: Clock): ClientCertificate {
   }
   if (!socket.authorized) {
     const reason = String(socket.authorizationError);
-    // Its handshake is over: only a new connection can be judged otherwise.
+    // The handshake is over: only a new connection can present another certificate.
     ctx.set('Connection', 'close');
     throw new UnauthenticatedError(certificateRefusal(certificate, reason, clock.now()), { detail: { reason } });
   }

@@ -22,7 +22,7 @@ const wrongLength = 'the body is not as long as announced';
 /** Reads a body whose length was announced: the parser of HTTP lets no more of it pass. */
 function readShort({ req, request }: AppContext): Promise<void> {
   return new Promise((resolve, reject) => {
-    // It would wait for what was told before it listened; the parser as well.
+    // A destroyed request emits no further events; the parser would wait for them as well.
     if (req.destroyed) return reject(new InvalidRequestError(wrongLength));
     let bytes: Buffer | undefined;
     req.on('data', (chunk: Buffer) => {
@@ -73,7 +73,7 @@ function parsed(type: string, limitBytes: number): Middleware {
     parser ??= parserOf(type, limitBytes);
     const read = await parser;
     if (ctx.req.destroyed) throw new InvalidRequestError(wrongLength);
-    // It is `identity`, which the parser knows in lower case only.
+    // The encoding is `identity`, which the parser knows in lower case only.
     delete ctx.req.headers['content-encoding'];
     return read(ctx, next);
   };
@@ -121,7 +121,7 @@ function mayHoldForbiddenName(text: string): boolean {
 }
 
 function refuseForbiddenNames(body: unknown): void {
-  // No recursion: a body may be nested as deep as it is long.
+  // Iterative: a body may be nested as deep as it is long.
   const open: unknown[] = [body];
   for (const value of open) {
     if (typeof value !== 'object' || value === null) continue;

@@ -29,7 +29,7 @@ export interface Admission {
 }
 
 export interface BudgetRules {
-  /** After authentication: whether the request may go on. */
+  /** Admission after authentication: whether the request may go on. */
   admit(ctx: AppContext): Admission;
   /** Throws `TooManyRequestsError`, after a moment. */
   refuse(ctx: AppContext, refusal: Refusal): Promise<never>;
@@ -104,11 +104,11 @@ class Admitted implements Admission {
 
 /** Account that is charged: the holder of the connection's certificate, whatever principal token it carries. */
 function accounts(budgets: Budgets): (state: RequestState) => Account {
-  /** By the certificate as one connection has it. */
+  /** Accounts by the certificate object of a connection. */
   const known = new WeakMap<object, Account>();
   return ({ certificate, principal, address }) => {
     if (certificate === undefined) {
-      // By a principal token alone: a copy of it spends no more than a share from each address.
+      // A principal token alone is charged by address too: a copy of it spends no more than a share from each.
       return principal === undefined ? budgets.ofStranger(address) : budgets.ofCertificate(principal.name, address);
     }
     const last = known.get(certificate);

@@ -5,7 +5,7 @@ import { endsOf } from './connections.ts';
 
 /** The authorities that client certificates must chain to now. Connections outlive them: an old one is looked at again. */
 export interface ClientTrust {
-  /** Grows when an authority was removed. */
+  /** Counter of removals of authorities. */
   readonly generation: number;
   /** The generation in which the handshake of a connection began; -1 when that is not known. */
   handshakeOf(connection: object): number;
@@ -33,7 +33,7 @@ function memoized<Result>(compute: (text: string) => Result): (text: string) => 
 /** Authorities that were removed and are remembered: connections of before are over long before there are as many. */
 const removedKept = 100;
 
-/** Longer chains are not followed. */
+/** Maximum length of a followed chain. */
 const maxChain = 8;
 
 function certificatesIn(pem: string): readonly X509Certificate[] {

@@ -4,12 +4,12 @@ import type { Logger } from '../logger.ts';
 export interface ConnectionFailures {
   /** `kind` is one of the server's own words or a code of Node or OpenSSL, never what a client sent. */
   count(kind: string): void;
-  /** Says the rest, and no more. */
+  /** Logs the remaining failures, and stops. */
   close(): void;
 }
 
 const intervalMs = 60_000;
-/** There are fewer; what comes after is counted together. */
+/** Maximum of kinds, above their real number; further ones are counted together. */
 const maxKinds = 32;
 const otherKinds = 'other';
 

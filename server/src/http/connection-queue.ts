@@ -8,7 +8,7 @@ interface Arrival {
   readonly key: string;
   /** The address's own account. */
   readonly own: Account;
-  /** Its turn: this account has been charged nothing yet, and pays. */
+  /** Begins the handshake: this account has been charged nothing yet, and pays. */
   readonly begin: (payer: Account) => void;
 }
 
@@ -22,13 +22,13 @@ interface ConnectionQueueDeps {
 }
 
 interface Waiting extends Arrival {
-  /** Takes it out of the queue; what it has sent meanwhile is there to be read again. */
+  /** Removes it from the queue; bytes received meanwhile can be read again. */
   readonly leave: () => void;
 }
 
 /** Maximum queue length: as few as are admitted, with the default budgets, before a client gives up. */
 const maxWaiting = 256;
-/** Longer than any first message of TLS. */
+/** Maximum of held bytes, above any first message of TLS. */
 const maxHeldBytes = 32_768;
 /** Interval of the queue's admission rounds. */
 const turnMs = 20;
@@ -41,7 +41,7 @@ const turnMs = 20;
  */
 export class ConnectionQueue {
   readonly #deps: ConnectionQueueDeps;
-  /** By key, that of the next turn first; never an empty one. */
+  /** Queues by key, that of the next turn first; never an empty one. */
   readonly #lines = new Map<string, Waiting[]>();
   #length = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -133,8 +133,8 @@ function begin(waiting: Waiting, payer: Account): void {
 }
 
 /**
- * Takes what a client sends before its turn. One that gives up, or sends more than a first message, is closed. Answers what puts it all
- * back.
+ * Holds bytes that a client sends before its turn. A client that gives up, or sends more than a first message, is
+ * closed. Returns a function that puts all of them back.
  */
 function holdBytes(socket: Socket): () => void {
   const held: Buffer[] = [];

@@ -10,14 +10,14 @@ import { readProxyHeader } from './proxy-protocol.ts';
 interface ConnectionDeps {
   /** True if connections of this address begin with a PROXY header, and no others. */
   readonly isBalancer: (address: string) => boolean;
-  /** For the PROXY header, and for the turn of a connection whose address is in debt; in milliseconds. */
+  /** Timeout for the PROXY header, and for the turn of a connection whose address is in debt; in milliseconds. */
   readonly waitMs: number;
   /** Budgets; absent: connections cost nothing. */
   readonly budgets?: Budgets | undefined;
   readonly refusals: Refusals;
 }
 
-/** Where the clients of connections are, and what their handshakes cost. */
+/** Addresses of the clients of connections, and the cost of their handshakes. */
 export interface Connections {
   /** The address of the client: behind a listed balancer what that one says, else of the connection itself. */
   addressOf(socket: Socket): string;
@@ -41,7 +41,7 @@ export function watchConnections(server: Server, deps: ConnectionDeps): Connecti
   // Listener that accepts a connection; it is called once the connection may begin its handshake.
   const accepting = server.listeners('connection');
   server.removeAllListeners('connection');
-  /** Until their handshake ends; a socket of TLS does not say which one it is over. */
+  /** Connections until their handshake ends; a socket of TLS does not tell which one it is over. */
   const beginning = new Map<string, Connection>();
   const connections = new WeakMap<Socket, Connection>();
   const begin = (socket: Socket, address: string, payer?: Account) => {

@@ -23,7 +23,7 @@ export interface RequestState {
   path: string;
   /** The announced length of the body in bytes; 0: there is none, or it is not announced. */
   announcedBytes: number;
-  /** Where the client is, as text; empty when the connection is gone. */
+  /** Address of the client, as text; empty when the connection is gone. */
   address: string;
   /** Cost of the request beyond that of its path, in microseconds (`budgets/costs.ts`). */
   work: number;
@@ -43,7 +43,10 @@ export interface RequestState {
   isSharedAnswer?: boolean;
   /** Limits of the request's body when it is JSON. */
   jsonLimits?: JsonLimits;
-  /** For the log of requests: what was given, or why it was refused. As text: members of JSON, each of them short. */
+  /**
+   * Members for the log of requests: what was granted, or why it was refused. As text: members of JSON, each of them
+   * short.
+   */
   logDetail?: Readonly<Record<string, unknown>>;
 }
 

@@ -27,7 +27,7 @@ interface CrlServerDeps {
 
 /** Server of revocation lists over plain HTTP. */
 interface CrlServer {
-  /** Where the list of the first issuer is. */
+  /** URL of the list of the first issuer. */
   readonly url: string;
   close(): Promise<void>;
 }
@@ -97,7 +97,7 @@ function appFor(
     budget: undefined,
     onRefused: () => undefined,
     isAnswered: answers.has,
-    // No tokens are given here.
+    // No tokens are issued here.
     observer: answers.observer && { answered: answers.observer.answered, tokenRefused: () => undefined },
     idPrefix,
   });

@@ -18,7 +18,7 @@ export function ownHosts(certificate: X509Certificate, baseUrl: string): (host: 
   const base = hostOfAuthority(new URL(baseUrl).host);
   const isNamed = (host: string) =>
     (isIP(host) === 0 ? certificate.checkHost(host, { subject: 'never' }) : certificate.checkIP(host)) !== undefined;
-  // Nearly all clients ask for the same one.
+  // Cache: nearly all clients ask for the same one.
   let last = base;
   return (asked) => {
     if (asked === last) return true;

@@ -22,7 +22,7 @@ export class KoaApp extends Koa<RequestState> {
     );
   }
 
-  /** With the status that the middlewares have set: Koa begins with its own. */
+  /** Writes with the status that the middlewares have set: Koa begins with its own. */
   #write(ctx: AppContext): Promise<void> {
     const { statusCode } = ctx.res;
     const { body } = ctx.response;

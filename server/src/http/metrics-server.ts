@@ -28,12 +28,12 @@ interface MetricsServerDeps {
 }
 
 interface MetricsServer {
-  /** Where scrapers ask: an address, or the path of a socket. */
+  /** Place where scrapers connect: an address, or the path of a socket. */
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** More scrapers than anybody runs. */
+/** Maximum of scrapers at once, above any real number. */
 const scrapersAtOnce = 32;
 
 /**
@@ -91,7 +91,7 @@ function hostsOf({ host: listening }: { readonly host: string }): Rules['isOwnHo
   };
 }
 
-/** By name, as the configuration has it: whatever else a name leads to, it asks for certificates. */
+/** True for a loopback name, as configured: a name that only resolves to loopback asks for certificates. */
 export function isLoopback(host: string): boolean {
   return /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)$/.test(host);
 }
@@ -106,7 +106,7 @@ async function listenAt(server: Server, at: MetricsListener, isPlain: boolean): 
       resolve();
     });
     await promise;
-    // For the group of whoever scrapes.
+    // Mode for the group of the scraper.
     chmodSync(at.path, 0o660);
     return at.path;
   }

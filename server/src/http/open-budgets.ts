@@ -19,7 +19,7 @@ const monotonicClock: Clock = { now: () => performance.now() };
 export interface OpenBudgets {
   readonly connections: Connections;
   rulesFor(addresses: Addresses): BudgetRules | undefined;
-  /** Says what was refused since the last minute. */
+  /** Logs the refusals since the last minute. */
   close(): void;
 }
 

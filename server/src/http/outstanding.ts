@@ -117,7 +117,7 @@ class Held implements HeldRequest {
  * nothing of its principal's share but that of the same network.
  */
 function holderOf({ certificate, principal, address }: RequestState): string {
-  // No name holds a blank.
+  // Unambiguous: no name holds a blank.
   return certificate?.principal.name ?? `${principal?.name ?? 'stranger'} ${strangerOf(address)}`;
 }
 

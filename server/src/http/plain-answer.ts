@@ -23,7 +23,7 @@ export function answerOnce(ctx: AppContext | RouteContext, text: string): void {
   else answerJson(ctx, text);
 }
 
-/** Answers 304: the caller has what this tag names (RFC 9110 §15.4.5). */
+/** Answers 304: the caller has the version that this tag names (RFC 9110 §15.4.5). */
 export function answerUnchanged(ctx: AppContext | RouteContext, tag: string, cacheControl: string): void {
   answer(ctx, { status: 304, fields: ['cache-control', cacheControl, 'etag', tag], text: '' });
 }

@@ -8,7 +8,7 @@ import { isAccessCheck, isManagement } from './management/index.ts';
  */
 export type PrincipalTokenUse = 'names-caller' | 'names-caller-recently' | 'confirms';
 
-/** For how long after its issue a principal token names the caller who reads of the management API. */
+/** Maximum age of a principal token that names the caller of a read in the management API, in seconds. */
 export const recentSeconds = 300;
 
 /** Tells what a principal token does on a request, by its method and path. */

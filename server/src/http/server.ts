@@ -74,13 +74,16 @@ interface HttpServer {
   readonly addresses: Addresses;
   /** Address of revocation lists over plain HTTP; absent if they are not served there. */
   readonly crlUrl?: string | undefined;
-  /** When the server's own certificate expires, in milliseconds since the epoch. */
+  /** Expiry of the server's own certificate, in milliseconds since the epoch. */
   certificateExpiry(): number;
-  /** Why requests belong to another server. */
+  /** Reason why requests belong to another server. */
   readiness(): UnreadyReason | 'ready';
   /** Reloads the TLS files. Throws, and goes on with the old ones, when they cannot be used. */
   reloadTls(): void;
-  /** Says so in `/readyz` and in every answer, stops accepting after the delay, and cuts what is left after the drain time. */
+  /**
+   * Announces the close in `/readyz` and in every answer, stops accepting after the delay, and cuts the rest after the
+   * drain time.
+   */
   close(): Promise<void>;
 }
 
@@ -101,7 +104,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   });
   const trust = openClientTrust(config.tls.clientCa, intermediates);
   server.on('drop', () => failures.count('accept: too many connections'));
-  // It keeps connections from those that follow them later, so it comes first: they see a connection also before its PROXY header.
+  // Opened first, as it keeps connections from the later listeners: it sees a connection also before its PROXY header.
   const budgets = openBudgets(server, config, logger, deps.monotonic);
   const graceful = gracefulServer(server);
   slowConnections(deps).watch(server);

@@ -19,9 +19,9 @@ export interface SlowConnectionOptions {
 
 /** State of a connection. */
 interface Watched {
-  /** Its answers in the order of the requests: only the first is being written. */
+  /** Answers in the order of the requests: only the first is being written. */
   readonly answers: ServerResponse[];
-  /** When it was last without a request. */
+  /** Time of the last request's end. */
   idleSince: number;
   /** Since when its first answer is being written. */
   writingSince: number | undefined;
@@ -85,7 +85,7 @@ export class SlowConnections {
     const { stallMs, answerMs, idleMs } = this.#options;
     const [answer] = watched.answers;
     if (answer === undefined) return now - watched.idleSince > idleMs ? 'idle' : undefined;
-    // Its handler is at work, which has deadlines of its own.
+    // The handler is at work, which has deadlines of its own.
     if (!answer.headersSent) return undefined;
     const taken = socket.bytesWritten - socket.writableLength;
     if (watched.writingSince === undefined || taken !== watched.taken) {

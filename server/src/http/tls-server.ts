@@ -91,7 +91,7 @@ export function createTlsServer(options: TlsServerOptions): TlsServer {
   return { server, reload };
 }
 
-/** Before the handshake of a connection: issuers may have been replaced since the last one. */
+/** Updates intermediates before the handshake of a connection: issuers may have been replaced since the last one. */
 function followIntermediates(
   server: Server,
   { intermediates, onFailure }: TlsServerOptions,
@@ -128,7 +128,7 @@ export function httpOptions({
   } as const;
 }
 
-/** Answers what never becomes a request of the application. */
+/** Answers input that never becomes a request of the application. */
 export function answerNoRequests(
   server: HttpServer,
   options: Pick<TlsServerOptions, 'onFailure' | 'onAnswered'>,

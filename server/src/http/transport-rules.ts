@@ -12,7 +12,7 @@ interface TransportDeps {
   readonly isOwnHost: (host: string, path: string) => boolean;
 }
 
-/** More header lines than any client sends. */
+/** Maximum of header lines, above that of any client. */
 const maxHeaderLines = 100;
 
 /** Throws for what Node's parser lets pass and we do not (docs/reference/http.md#limits). */

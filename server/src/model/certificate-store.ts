@@ -12,14 +12,14 @@ export interface CertificateRow {
   readonly subject: string;
   /** Holder: the subject, and for a role certificate the principal that holds the role. */
   readonly holder: PrincipalName;
-  /** For an instance's certificate. */
+  /** Provider, for an instance's certificate. */
   readonly provider?: PrincipalName | undefined;
   readonly instanceId?: PathElement | undefined;
-  /** For a service's certificate: the registered key that vouched for it, with which it ends. */
+  /** Key that proved the request for a service's certificate, which ends with it. */
   readonly vouchedKey?: KeyId | undefined;
   /**
-   * For an SSH certificate, and for a role certificate of a person: the serial number of the X.509 certificate that asked for it, with which
-   * it ends.
+   * Serial number of the X.509 certificate that asked for an SSH certificate, or for a role certificate of a person,
+   * which ends with it.
    */
   readonly askingSerial?: string | undefined;
   readonly notBefore: number;
@@ -104,8 +104,8 @@ export interface CertificateStore {
    */
   orphans(before: number): Promise<readonly CertificateRow[]>;
   /**
-   * For each issuer, how many X.509 certificates of it are in force at `now` (seconds), and when the last one ends. Those of `besides` are not
-   * counted: whoever asks knows which of them is in use.
+   * Number of X.509 certificates of each issuer that are in force at `now` (seconds), and when the last one ends. Those
+   * of `besides` are not counted: the caller knows which of them is in use.
    */
   outstanding(now: number, besides: PrincipalName): Promise<readonly OutstandingCertificates[]>;
   /** Forgets at most `limit` certificates that ended before (seconds), and an instance with the last of its own; answers how many. */
@@ -140,7 +140,7 @@ export interface PublishedCrl {
 /** The same as the store has it; a store that went back to an earlier state keeps no bytes. */
 export type LastCrl = Omit<PublishedCrl, 'der'> & Partial<Pick<PublishedCrl, 'der'>>;
 
-/** Why a certificate was revoked (RFC 5280 §5.3.1), as far as we tell them apart. */
+/** Reasons of revocation (RFC 5280 §5.3.1), as far as Signet distinguishes them. */
 export const revocationReasons = [
   'unspecified',
   'key-compromise',

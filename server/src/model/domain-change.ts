@@ -38,7 +38,7 @@ export interface DomainChange {
   /** Attributes as stored; undefined: the domain is new. */
   readonly before: DomainAttributes | undefined;
   readonly after: DomainFields;
-  /** With all of its members where one goes, so that the audit log says who lost it. */
+  /** Changes of roles; a removed one with all of its members, so that the audit log says who lost it. */
   readonly roles: readonly MemberListChange<RoleFields>[];
   readonly groups: readonly MemberListChange<GroupFields>[];
   readonly policies: ListDiff<PolicyRecord, StoredPolicy>;

@@ -81,7 +81,7 @@ export function flag<C extends string>(column: C, normally: boolean) {
   return { column, default: normally, ...toWire, toCell: Number, fromCell: (cell: number) => cell === 1 };
 }
 
-/** Where something is called. */
+/** Address of an endpoint. */
 export function httpsUrl<C extends string>(column: C, sample: string): Field<C, string, string, string> {
   return { ...plain(column, urlSchema, sample), parse: parseHttpsUrl };
 }

@@ -43,14 +43,14 @@ export interface InstanceDetails {
   readonly hostname?: string | undefined;
   /** The digest of the join token that attested it, spent in the same transaction: one that was spent or ended since registers nothing. */
   readonly joinToken?: string | undefined;
-  /** When it registers, in seconds since the epoch. */
+  /** Time of registration, in seconds since the epoch. */
   readonly at: number;
 }
 
 /** The serial number of the certificate that is exchanged for a new one. */
 export interface PresentedSerial {
   readonly serial: string;
-  /** When it is exchanged, in seconds since the epoch. */
+  /** Time of exchange, in seconds since the epoch. */
   readonly at: number;
 }
 
@@ -60,7 +60,7 @@ export interface RefreshedCertificate extends GivenCertificate {
   readonly sshAllowed?: boolean | undefined;
 }
 
-/** Where a presented serial number is in an instance's lineage. */
+/** Position of a presented serial number in an instance's lineage. */
 export type Lineage = 'current' | 'previous' | 'foreign' | 'missing' | 'revoked';
 
 /** Rights of a certificate's holder to act as the instance. */
@@ -86,11 +86,11 @@ export type TokenUse = 'first' | 'again' | 'foreign';
 /** Filter of a list of instances. */
 export interface InstanceQuery {
   readonly domain: DomainName;
-  /** Only those of this one. */
+  /** Filter: only instances of this service. */
   readonly service?: ServiceName | undefined;
   /** Service, provider and id of the last one of the page before. */
   readonly after?: readonly [service: string, provider: string, instanceId: string] | undefined;
-  /** At most this many. */
+  /** Maximum number of instances. */
   readonly limit: number;
 }
 
@@ -100,7 +100,7 @@ export interface InstanceQuery {
  */
 export interface InstanceStore {
   find(key: InstanceKey): Promise<InstanceRecord | undefined>;
-  /** In the order of service, provider and id. */
+  /** Instances in the order of service, provider and id. */
   list(query: InstanceQuery): Promise<readonly InstanceRecord[]>;
   /**
    * Rights of the holder of the certificate with this serial number; undefined when it is not a certificate of the
@@ -133,7 +133,7 @@ export interface InstanceStore {
    * previous one; answers how it stands.
    */
   allowSsh(key: InstanceKey, presented: string, allowed: boolean): Promise<Lineage>;
-  /** Keeps a join token by the digest of its text. Throws what the conditions throw. */
+  /** Stores a join token by the digest of its text. Throws what the conditions throw. */
   addJoinToken(digest: string, token: JoinToken, conditions?: RecordingConditions): Promise<void>;
   /** True if the token would register this instance at that time. */
   isJoinTokenOpen(digest: string, key: InstanceKey, at: number): Promise<boolean>;

@@ -48,7 +48,7 @@ export const recordFields = {
   service: {
     description: plain('description', descriptionSchema, 'Serves films'),
     enabled: flag('enabled', true),
-    /** Where a provider confirms instances. */
+    /** Endpoint at which a provider confirms instances. */
     endpoint: httpsUrl('provider_endpoint', 'https://films.example/confirm'),
   },
 } as const;

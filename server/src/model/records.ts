@@ -66,7 +66,7 @@ export interface PolicyRecord extends Values<typeof recordFields.policy> {
   readonly name: PolicyName;
   readonly version: string;
   readonly active: boolean;
-  /** In their order. */
+  /** Assertions in their order. */
   readonly assertions: readonly AssertionRecord[];
 }
 
@@ -90,7 +90,7 @@ export interface ServiceKeyRecord {
 
 export interface ServiceRecord extends Values<typeof recordFields.service> {
   readonly name: ServiceName;
-  /** In their order. */
+  /** Hosts in their order. */
   readonly hosts: readonly string[];
   readonly publicKeys: readonly ServiceKeyRecord[];
 }
@@ -99,10 +99,10 @@ export interface ServiceRecord extends Values<typeof recordFields.service> {
 export const quotaKinds = ['roles', 'members', 'groups', 'policies', 'assertions', 'services', 'keys'] as const;
 export type QuotaKind = (typeof quotaKinds)[number];
 
-/** At most how many of each a domain may have, unless it has quotas of its own. */
+/** Maximum number of each kind in a domain, unless it has quotas of its own. */
 export type Quotas = Readonly<Record<QuotaKind, number>>;
 
-/** Where that differs from what the server says. */
+/** Quotas that differ from the server's. */
 type DomainQuotas = Readonly<Partial<Quotas>>;
 
 export type DomainLimits = Values<typeof recordFields.limits>;
@@ -136,9 +136,9 @@ export interface DomainRecord extends DomainContent, DomainAttributes {
 
 /** A stored domain without what it consists of. */
 export interface DomainAttributes extends DomainFields {
-  /** Grows by one with each change of what a bundle carries, and when the domain is deleted or made again. */
+  /** Number of changes of a bundle's content, deletions and re-creations of the domain included. */
   readonly policyVersion: number;
-  /** When that was. */
+  /** Time of that change. */
   readonly policyModified: number;
   /** The domain as one label of DNS names; absent where another domain has it. */
   readonly dnsForm?: string;
@@ -194,7 +194,7 @@ export interface AuditRecord extends ChangeContext {
   readonly subject: string;
   /** The policy version of the domain after the change. */
   readonly version?: number;
-  /** Only what differs; JSON. */
+  /** Differences only; JSON. */
   readonly before?: string;
   readonly after?: string;
 }

@@ -19,7 +19,7 @@ export interface DueReviewQuery {
   /** Due at this time, milliseconds since the epoch. */
   readonly at: number;
   readonly domain?: DomainName;
-  /** Only those that follow this one. */
+  /** Filter: only those that follow this one. */
   readonly after?: ReviewPlace;
   readonly limit: number;
   /** True if the caller may know of it. */

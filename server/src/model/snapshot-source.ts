@@ -9,11 +9,11 @@ import type {
   SigningKeyRecord,
 } from './records.ts';
 
-/** Where the store stands. The three seen before mean that nothing has changed since. */
+/** State of the store. The same three values mean that nothing has changed since. */
 export interface StoreState {
-  /** Grows when a store goes on from an earlier state: restored from a backup, or after changes were lost. */
+  /** Epoch; grows when a store goes on from an earlier state: restored from a backup, or after changes were lost. */
   readonly epoch: number;
-  /** Grows by one with every change. */
+  /** Number of changes. */
   readonly counter: number;
   /** The head of the audit log that the last change left behind: another history has another one under the same counter. */
   readonly head: string;
@@ -61,14 +61,14 @@ export interface PackedMembers {
 /** A stored domain whose members are packed. */
 export interface PackedDomain extends DomainModel, DomainGrants {
   readonly groups: readonly GroupFields[];
-  /** In several parts where they are many. */
+  /** Members, in several parts where they are many. */
   readonly members: readonly PackedMembers[];
 }
 
 /** Complete contents of a store. */
 export interface StoreContents {
   readonly state: StoreState;
-  /** All domains, disabled ones included, sorted by name. In parts, and packed: a store may hold millions of members. */
+  /** Domains, disabled ones included, sorted by name. In parts, and packed: a store may hold millions of members. */
   readonly domains: AsyncIterable<readonly PackedDomain[]>;
   readonly signingKeys: readonly SigningKeyRecord[];
 }
@@ -83,7 +83,7 @@ export interface StoreChanges {
   readonly deleted: readonly DomainName[];
   /** Changes of domains that the reader knows; absent if there are none. */
   readonly updates?: readonly DomainUpdate[];
-  /** All of them, changed or not. */
+  /** All signing keys, changed or not. */
   readonly signingKeys: readonly SigningKeyRecord[];
   /** Partial, as in `Snapshot`; absent: as known before. */
   readonly isPart?: true;
@@ -106,7 +106,7 @@ export interface DomainUpdate {
   readonly grants?: DomainGrants;
   /** Every name that joined or left a role or group since, or whose entry changed. Sorted. */
   readonly names: readonly string[];
-  /** Where these are now. */
+  /** Present entries of these names. */
   readonly entries: readonly MemberEntry[];
 }
 

@@ -85,9 +85,9 @@ export interface StoreReader {
   listNames<Kind extends ListKind>(domain: DomainName, kind: Kind): Promise<readonly ListOf<Kind>['name'][]>;
   /** A role or group without its members. */
   list<Kind extends ListKind>(list: ListKey<Kind>): Promise<ListOf<Kind> | undefined>;
-  /** At most `limit` members of a role or group, of those whose names come after `after`, sorted. */
+  /** Page of at most `limit` members of a role or group, of those whose names come after `after`, sorted. */
   memberPage(list: ListKey, after: string, limit: number): Promise<readonly MemberRecord[]>;
-  /** Where these names are in the roles and groups of a domain, sorted by kind, list and name. */
+  /** Entries of these names in the roles and groups of a domain, sorted by kind, list and name. */
   entries(domain: DomainName, names: readonly string[]): Promise<readonly MemberEntry[]>;
   /** The policies of a domain with all of their versions, or those of one name, sorted by name and version. */
   policies(domain: DomainName, name?: PolicyName): Promise<readonly StoredPolicy[]>;
@@ -131,13 +131,16 @@ export interface StoreTransaction extends StoreReader {
   /** False when there was none. The name keeps its policy version for the case that it is used again. */
   deleteDomain(name: DomainName): Promise<boolean>;
   signingKeys(): Promise<readonly SigningKeyRecord[]>;
-  /** With its private half, where the store keeps that. */
+  /** Adds a signing key, with its private half where the store keeps that. */
   addSigningKey(record: SigningKeyRecord, sealed?: SealedKey): Promise<void>;
   /** The sealed private halves by `kid`. */
   sealedKeys(): Promise<ReadonlyMap<string, SealedKey>>;
-  /** Puts a private half in the place of the one that is there, if any. False when there is no such key, or it is compromised. */
+  /** Replaces or adds a private half. False when there is no such key, or it is compromised. */
   sealSigningKey(kid: string, sealed: SealedKey): Promise<boolean>;
-  /** Has a key that does not sign yet sign from `at` on (milliseconds). False when there is none, or it signs earlier, or is compromised. */
+  /**
+   * Activates a key that does not sign yet from `at` on (milliseconds). False when there is none, or it signs earlier,
+   * or is compromised.
+   */
   activateSigningKey(kid: string, at: number): Promise<boolean>;
   /** False when there is no such key. A key stays compromised; the first time is kept. Its sealed private half is removed. */
   markKeyCompromised(kid: string, at: number): Promise<boolean>;
@@ -174,11 +177,11 @@ export interface AuditQuery {
    * owner.
    */
   readonly domain?: DomainName;
-  /** Only what changed this thing of that domain. */
+  /** Filter: only changes of this object of that domain. */
   readonly object?: ObjectKey;
-  /** Only records with a smaller id: those that follow the last one of a page. */
+  /** Filter: only records with a smaller id, those that follow the last one of a page. */
   readonly before?: number;
-  /** Only records with a greater id, and the oldest first. */
+  /** Filter: only records with a greater id, and the oldest first. */
   readonly after?: number;
   /** Filters of a page: changes by this principal, from this time on, before that time (ms). */
   readonly actor?: string;
@@ -193,7 +196,7 @@ export interface AuditQuery {
 /** A page of the audit log, bounded also by what its records hold. */
 export interface AuditPage {
   readonly records: readonly AuditRecord[];
-  /** More records may follow: with ids smaller than this, or greater where the oldest come first. */
+  /** Cursor when more records may follow: with ids smaller than this, or greater where the oldest come first. */
   readonly next?: number;
 }
 
@@ -230,18 +233,18 @@ export interface Store extends SnapshotSource {
   tryWriting(): Promise<StoreCondition>;
   /** The time of the newest change; undefined before the first. */
   newestRecord(): Promise<NewestRecord | undefined>;
-  /** When this process last wrote to the store. */
+  /** Time of this process's last write to the store. */
   lastWritten(): Moment | undefined;
   /**
    * Lead of this process's clock over that of the database at the last comparison, in milliseconds; undefined: it has
    * none of its own.
    */
   aheadOfDatabase(): number | undefined;
-  /** Has `listener` told of the certificates that this process has revoked, once that is recorded. */
+  /** Registers a listener for the certificates that this process has revoked, called once that is recorded. */
   onRevoked(listener: (reason: RevocationReason, count: number) => void): void;
   /** The connections to a database that is reached over the network. */
   connections(): PoolUse | undefined;
-  /** Has `listener` called when something may have changed, where the database can tell: sooner than the next look at `state`. */
+  /** Registers a listener for possible changes, where the database can tell: sooner than the next poll of `state`. */
   watch(listener: () => void): void;
   close(): Promise<void>;
 }
@@ -289,7 +292,7 @@ export interface FormHolder {
 /** Condition of a store for writes, by the last attempt. */
 export type StoreCondition = 'writable' | 'read-only';
 
-/** When the newest change of a store was written, by the clock of its writer. */
+/** Time of the newest change of a store, by the clock of its writer. */
 export interface NewestRecord {
   /** Milliseconds since the epoch. */
   readonly at: number;

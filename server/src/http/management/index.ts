@@ -16,7 +16,7 @@ import { mountReviewRoute } from './review-routes.ts';
 import { ManagementRoutes, type StatedRoute } from './routes.ts';
 import { mountServiceRoutes } from './service-routes.ts';
 
-/** Where the management API lives. */
+/** Path of the management API. */
 export const managementPath = '/management/v1';
 const managementPaths = `${managementPath}/`;
 const accessPaths = `${managementPath}/access/`;
@@ -30,7 +30,7 @@ const otherValues = 50_000;
 /** Different names of members in a body: those of the fields, and of versions and keys. */
 const maxBodyNames = 2000;
 
-/** No list that may be stored is longer than the largest quota, whatever it is a list of. */
+/** Limits of a body: no list that may be stored is longer than the largest quota, whatever it is a list of. */
 export function bodyLimits(quotas: Quotas): JsonLimits {
   const items = Math.max(...Object.values(quotas));
   return { items, names: maxBodyNames, values: Math.max(maxBodyValues, items + otherValues) };

@@ -6,7 +6,7 @@ import { comparedFor } from '../compared-for.ts';
 import { type RouteContext, requireIdentity } from '../context.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 
-/** Has the caller pay for what a request looks at, however little of it is answered. */
+/** Charges the caller for the rows that a request reads, however few are answered. */
 export function lookedAt(ctx: RouteContext, what: 'row' | 'viewDecision', count = 1): void {
   ctx.state.work += count * costs[what];
 }

@@ -15,7 +15,7 @@ export type PathRight =
   | { readonly kind: 'manage'; readonly right: Right; readonly object: ObjectOf; readonly systemOnly?: boolean }
   | { readonly kind: 'view'; readonly object: ObjectOf }
   | { readonly kind: 'operator'; readonly right: Right }
-  /** With `right`, who has it on no domain at all is refused all the same. */
+  /** Unknown by the path; with `right`, a caller who has it on no domain at all is refused all the same. */
   | { readonly kind: 'untold'; readonly why: string; readonly right?: Right };
 
 type ObjectOf = (ctx: RouteContext) => string;

@@ -76,7 +76,7 @@ function requireLength(name: string, text: string | undefined, most: number): vo
   }
 }
 
-/** About whom is asked, and about what of its access. */
+/** Query about access: the principal, and the part of its access. */
 function accessQueryOf(ctx: RouteContext, query: ReadonlyMap<string, string>) {
   const [principal, action, domain] = ['principal', 'action', 'domain'].map((name) => query.get(name));
   return {

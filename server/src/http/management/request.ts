@@ -162,7 +162,7 @@ export function viewedDomain(
   return viewed(deps, ctx, async (_, stored) => stored, object);
 }
 
-/** Answers what an edit is about, as it is. Throws `NotFoundError` where there is none. */
+/** Answers the object of an edit, as it is. Throws `NotFoundError` where there is none. */
 export async function answerObject(
   deps: ManagementRouteDeps,
   ctx: RouteContext,

@@ -54,7 +54,7 @@ const tags: Readonly<Record<string, string>> = {
   tokens: 'Tokens, the keys that verify them, and signed policies',
 };
 
-/** Where more is said of the operations of a tag. */
+/** Pages that describe the operations of a tag. */
 const pages: Readonly<Record<string, string>> = {
   access: 'docs/reference/access-checks.md',
   athenz: 'docs/reference/athenz.md',
@@ -72,7 +72,7 @@ export function openApiDocument(served: Served = usualServer): Json {
   for (const operation of [...operations].sort((a, b) => (a.path < b.path ? -1 : 1))) {
     paths[operation.path] = { ...paths[operation.path], [operation.method]: described(operation, context) };
   }
-  // All errors refer to it.
+  // Converted first: all errors refer to it.
   context.schemas.of(resourceError, 'output');
   const used = new Set(operations.map(({ tag }) => tag));
   return {

@@ -10,7 +10,7 @@ export interface Component {
   readonly output: string;
   /** The name of what callers send, where that differs. */
   readonly input?: string;
-  /** Says more than the schema: of texts that are parsed after it. */
+  /** Stricter schema, of texts that are parsed after it. */
   readonly says?: z.ZodType;
 }
 

@@ -41,7 +41,7 @@ function list([id, path, summary]: Row, item: z.ZodType, query: Readonly<Record<
   return { id, method: 'get', path, tag, summary, query, form: 'list', answers, failures: failuresAt(path) };
 }
 
-/** With them a page may hold fewer items than there are, and none, before the last one. */
+/** Filters of changes. With them a page may hold fewer items than exist, and none, before the last one. */
 const changeFilters: Readonly<Record<string, Parameter>> = {
   actor: { says: 'only what this principal did', schema: z.string() },
   since: { says: 'only from this time on', schema: names.Timestamp },

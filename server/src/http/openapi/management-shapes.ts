@@ -70,7 +70,7 @@ export const objectChangeShape = z.strictObject({
 export const searchHitShape = z.strictObject({
   domain: names.DomainName,
   kind: z.enum(['role', 'group', 'assertion']),
-  /** With its domain. */
+  /** Name with its domain. */
   name,
   entry: z.string(),
 });
@@ -94,7 +94,7 @@ const wireConditions = z.strictObject({
 /** An assertion about a role of a principal. */
 export const accessEntryShape = z.strictObject({
   domain: names.DomainName,
-  /** With its domain. */
+  /** Policy name with its domain. */
   policy: name,
   id: z.int(),
   effect: z.enum(['ALLOW', 'DENY']),

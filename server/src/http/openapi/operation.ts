@@ -41,10 +41,10 @@ type Failure = 403 | 404 | 409 | 415 | 503;
 
 /** Operation of the server: the row of the table from which the OpenAPI document is generated. */
 export interface Operation {
-  /** By which clients know it; unique. */
+  /** Id by which clients know it; unique. */
   readonly id: string;
   readonly method: Method;
-  /** From the root, with its parameters in braces. */
+  /** Path from the root, with its parameters in braces. */
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
@@ -64,9 +64,9 @@ export interface Operation {
   readonly isAttested?: boolean;
   /** True if failures have the members of RFC 6749 and no challenge. */
   readonly isOAuth?: boolean;
-  /** By status, what is not a failure. */
+  /** Answers by status, without failures. */
   readonly answers: Readonly<Record<number, OperationAnswer>>;
-  /** Beside those that every operation may answer. */
+  /** Failures beside those of every operation. */
   readonly failures: readonly Failure[];
 }
 

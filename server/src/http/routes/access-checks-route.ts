@@ -11,7 +11,7 @@ import { answerJson, type RequestState, type RouteContext, requirePrincipal } fr
 import { errorAnswer, errorBody } from '../error-response.ts';
 import { type AccessDeps, isGranted, parseQuestion } from './access-route.ts';
 
-/** Most questions of one request. */
+/** Maximum of queries in one request. */
 const maxQuestions = 100;
 
 const questionSchema = z.strictObject({
@@ -25,7 +25,7 @@ const questionSchema = z.strictObject({
 export const requestSchema = z.strictObject({ questions: z.array(questionSchema).min(1).max(maxQuestions) });
 
 interface Answer extends Access {
-  /** Why there is no answer; it is not granted then. */
+  /** Error in place of an answer; it is not granted then. */
   readonly error?: ResourceError;
 }
 

@@ -30,7 +30,7 @@ export interface ReadinessDeps {
   readonly isStopping: () => boolean;
   /** The life of the server's own certificate, in milliseconds since the epoch. */
   readonly certificate: () => { readonly notBefore: number; readonly notAfter: number };
-  /** Absent when no certificates are issued: revocation lists. */
+  /** Publisher of revocation lists; absent when no certificates are issued. */
   readonly crls?: Pick<CrlPublisher, 'freshness'> | undefined;
   /** Authorities in use; absent when no certificates are issued. */
   readonly issuers?: Pick<Issuers, 'current'> | undefined;
@@ -39,7 +39,7 @@ export interface ReadinessDeps {
 /** `GET /healthz`: the process is alive. */
 export const healthRoute: RouterMiddleware<RequestState> = (ctx) => answerJson(ctx, '{"status":"alive"}');
 
-/** It is replaced in the last third of its life. */
+/** State of the own certificate, which is replaced in the last third of its life. */
 function ownCertificate({ certificate, clock }: ReadinessDeps): { readonly status: string; readonly notAfter: string } {
   const { notBefore, notAfter } = certificate();
   const left = (notAfter - clock.now()) / (notAfter - notBefore);
@@ -53,7 +53,10 @@ function issuerOf({ issuers, clock }: ReadinessDeps) {
   return life && { status: life.status, notAfter: formatTimestamp(life.notAfter * 1000) };
 }
 
-/** They are reissued at half of their life: one with less left is a failure that has time to be repaired. */
+/**
+ * State of the revocation lists, which are reissued at half of their life: one with less left is a failure that has
+ * time to be repaired.
+ */
 function revocationLists(crls: Pick<CrlPublisher, 'freshness'>): { readonly status: string; readonly left: number } {
   const left = crls.freshness();
   const status = left === 0 ? 'ended' : left < alarmBelow ? 'late' : 'fresh';
@@ -63,7 +66,7 @@ function revocationLists(crls: Pick<CrlPublisher, 'freshness'>): { readonly stat
 /** A little below half, so that a list that is being made raises no alarm. */
 const alarmBelow = 0.45;
 
-/** Why requests belong to another server; `ready` when they do not. */
+/** Reason why requests belong to another server; `ready` if none. */
 export function readinessOf(deps: ReadinessDeps, certificate = ownCertificate(deps).status): UnreadyReason | 'ready' {
   const { token, bundle } = deps.keys.current();
   if (deps.isStopping()) return 'stopping';
@@ -73,7 +76,7 @@ export function readinessOf(deps: ReadinessDeps, certificate = ownCertificate(de
   return 'ready';
 }
 
-/** It answers, and not everything: changes wait for the store, or one of two clocks is wrong. */
+/** True if the server answers, but not everything: changes wait for the store, or one of two clocks is wrong. */
 function isDegraded(deps: ReadinessDeps): boolean {
   return storeOf(deps) !== 'readable' || deps.storeWatch.clock().state !== 'fit';
 }

@@ -3,7 +3,7 @@ import type { Addresses } from '../../config/config.ts';
 import { callerHas, entityMarkOf } from '../cached-answer.ts';
 import type { RequestState } from '../context.ts';
 
-/** Where the document is found: at the root, and below the base URL. */
+/** Paths of the document: at the root, and below the base URL. */
 export function openApiPaths({ basePath }: Pick<Addresses, 'basePath'>): readonly string[] {
   return [...new Set(['/openapi.json', `${basePath}/openapi.json`])];
 }

@@ -91,7 +91,10 @@ interface BundleAnswer {
   readonly isShared: boolean;
 }
 
-/** In the form that caches hold. Whoever has the same payload in the form of 0.1 keeps it: an upgrade has no host fetch anything. */
+/**
+ * Answer in the form that caches hold. A client with the same payload in the form of 0.1 keeps it: an upgrade has no
+ * host fetch anything.
+ */
 const storedAnswer: Omit<BundleAnswer, 'cacheControl'> = {
   tagOf: tags.edition,
   formerly: ({ formerTag }) => formerTag,
@@ -107,7 +110,7 @@ function answerBundle(ctx: RouteContext, bundle: PublishedBundle, answer: Bundle
   return undefined;
 }
 
-/** By which tag the caller has the bundle; undefined: it does not. */
+/** Tag by which the caller has the bundle; undefined if it does not. */
 function knownTag(
   header: string | undefined,
   bundle: PublishedBundle,
@@ -137,7 +140,7 @@ async function answerWhole(
   answerJson(ctx, issued.json);
 }
 
-/** To a reader that ignores conditions, an assertion would count everywhere. */
+/** Refuses conditions for a reader that ignores them: an assertion would always apply. */
 function refuseConditions(bundle: Pick<PublishedBundle, 'hasConditions'>): void {
   if (!bundle.hasConditions()) return;
   throw new ConflictError('an assertion of the domain has conditions, which readers of this form ignore');

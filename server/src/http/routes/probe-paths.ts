@@ -1,6 +1,6 @@
 import type { Addresses } from '../../config/config.ts';
 
-/** At the root for probes, and below the base URL. */
+/** Paths at the root for probes, and below the base URL. */
 export function healthPaths({ basePath }: Addresses): string[] {
   return [...new Set(['/healthz', `${basePath}/healthz`])];
 }

@@ -21,7 +21,7 @@ export const requestSchema = z.strictObject({
 /** Maximum cache lifetime of the issuers' metadata. */
 const metadataSeconds = 60;
 
-/** Where people log in; they have no certificate yet. */
+/** Path of logins by people, who have no certificate yet. */
 export function loginPath(basePath: string): string {
   return `${basePath}/login`;
 }
