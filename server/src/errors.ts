@@ -23,9 +23,9 @@ export type DomainErrorCode =
   | 'too-many-requests';
 
 interface DomainErrorOptions extends ErrorOptions {
-  /** For the log only: never sent to a caller. Holds no secrets. */
+  /** Detail for the log only: never sent to a caller. Holds no secrets. */
   readonly detail?: Readonly<Record<string, unknown>>;
-  /** When it makes sense to ask again, where that is known. */
+  /** Delay before a retry, if known. */
   readonly retryAfterSeconds?: number;
 }
 
@@ -97,7 +97,7 @@ export class NoGrantedRolesError extends DomainError {
   }
 }
 
-/** No such domain, or a disabled one: the two are not told apart. */
+/** Domain that does not exist, or a disabled one: the two are not told apart. */
 export class UnknownDomainError extends DomainError {
   override readonly name = 'UnknownDomainError';
   readonly code = 'unknown-domain';
@@ -137,7 +137,7 @@ export class TooManyRequestsError extends DomainError {
   readonly code = 'too-many-requests';
 }
 
-/** Where in which document what is wrong. Line and column count from 1. */
+/** Problem in a document, with its place. Line and column count from 1. */
 export interface DocumentProblem {
   readonly file: string;
   readonly line: number;
@@ -180,7 +180,7 @@ export class StoreReadOnlyError extends StoreUnavailableError {}
 /** The change is in the store, and it is not certain that it would survive: it is not acknowledged, and must not be done again. */
 export class UnacknowledgedChangeError extends StoreUnavailableError {}
 
-/** Why a store is not opened at all. */
+/** Reason why a store is not opened at all. */
 type StoreRefusal =
   | 'behind'
   | 'witness'

@@ -49,7 +49,7 @@ export interface Observer {
   storeUsed(operation: StoreOperation, seconds: number): void;
 }
 
-/** Why `GET /readyz` is 503. */
+/** Reasons for 503 of `GET /readyz`. */
 export const unreadyReasons = ['stopping', 'no-signing-key', 'certificate-expired', 'clock'] as const;
 
 export type UnreadyReason = (typeof unreadyReasons)[number];

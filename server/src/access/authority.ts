@@ -64,7 +64,7 @@ export interface AuthorityAssertion {
 /** True if an assertion grants authority, or denies it: its patterns match a check of the server. */
 export function bearsAuthority({ effect, action, resource }: AuthorityAssertion): boolean {
   const pattern = foldAscii(action);
-  // Nearly always, and no assertion is worth a comparison with each of them.
+  // Fast path: nearly always true, and saves comparing an assertion with each of them.
   if (!/[*?]/.test(pattern) && !Object.hasOwn(authorities, pattern)) return false;
   const isBare = /^[*?]*$/.test(pattern);
   return authorityActions.some((name) => {

@@ -17,7 +17,7 @@ export interface AccessQuery {
   readonly action: ActionName;
   /** `domain:entity`. */
   readonly resource: string;
-  /** For `assume_role`: the domain whose policy says who may assume the role that `resource` names. */
+  /** Trust domain of an `assume_role` check: its policy says which roles may assume the one that `resource` names. */
   readonly trustDomain?: DomainName;
   /** Values of a host for assertions with conditions; the server's own checks have none. */
   readonly context?: DecisionContext;
@@ -91,8 +91,9 @@ function namesHeld(
 }
 
 /**
- * Only who is listed in a role of the trust domain counts: delegation has one hop. INVARIANT: an ALLOW counts here where it counts for the
- * roles that a principal holds, which takes an assertion that names `assume_role` and the role without wildcards (decision 001).
+ * Decision about `assume_role`: only direct members of a role of the trust domain are considered, as delegation has one
+ * hop. INVARIANT: an ALLOW counts here where it counts for the roles that a principal holds, which takes an assertion
+ * that names `assume_role` and the role without wildcards (decision 001).
  */
 function decideAssumeRole(snapshot: Snapshot, query: AccessQuery, trustDomain: DomainName, now: number): Decided {
   const domain = existingDomain(snapshot, trustDomain);
@@ -133,6 +134,6 @@ function decideBy(policy: DomainPolicy, roles: readonly string[], asked: Asked):
 export function resourceDomain(resource: string): DomainName {
   const colon = resource.indexOf(':');
   if (colon <= 0) throw new InvalidRequestError('resource must be `domain:entity`');
-  // Only looked up, never trusted: a text that is not a domain name finds no domain.
+  // Unchecked name, used for a look-up only: a text that is not a domain name finds no domain.
   return foldAscii(resource.slice(0, colon)) as DomainName;
 }

@@ -7,7 +7,7 @@ import { holdsNothing, type Snapshot } from '../snapshot/snapshot.ts';
 import { runAtOnce } from '../steps/steps.ts';
 import { type AccessQuery, checkAccess, resourceDomain } from './check-access.ts';
 
-/** Why a principal may or may not do something. */
+/** Explanation of a principal's access. */
 export interface AccessExplanation extends PolicyExplanation {
   readonly granted: boolean;
   readonly principal: PrincipalName;
@@ -29,12 +29,12 @@ export function explainAccess(snapshot: Snapshot, query: Question, now: number):
   const held = roles.filter((role) => role.held).map(({ role }) => role);
   const explained = explainInDomain(domain.policy, held, query.action, query.resource, query.context);
   const { decidedBy, ...rest } = explained;
-  // Where the engine allows and the server does not: to assume a role takes more than an assertion that matches.
+  // The server may deny where the engine allows: assuming a role takes more than a matching assertion.
   const isOverruled = explained.status === 'ALLOW' && !granted;
   return {
     ...rest,
     ...(decidedBy !== undefined && !isOverruled && { decidedBy }),
-    // Without any role the engine calls the question malformed; here it is an answer.
+    // Without any role the engine reports a malformed request; here it is an answer.
     status: decision.status,
     granted,
     principal: query.principal,

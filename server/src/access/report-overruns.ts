@@ -3,9 +3,12 @@ import type { Logger } from '../logger.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 
 interface OverrunReports {
-  /** Says of each domain how many decisions were denied for their work since the last time; nothing when there were none. */
+  /**
+   * Reports for each domain the number of decisions that were denied for their work since the last report; nothing if
+   * there were none.
+   */
   report(): void;
-  /** Says the rest, and no more. */
+  /** Reports the rest, and stops. */
   close(): void;
 }
 

@@ -12,13 +12,13 @@ interface FetchOptions {
 /** Variant of `fetch` for one answer of an issuer. */
 export type BoundedFetch = (url: string, options?: FetchOptions) => Promise<Response>;
 
-/** More than any key set or token. */
+/** Maximum size of an answer, above any key set or token. */
 const maxAnswerBytes = 262_144;
 const timeoutMs = 10_000;
 
 /**
- * Asks over https only, on a connection of its own, and follows no redirect. The whole answer is bounded, in bytes and in time. `ca`: PEM of
- * what the other side must chain to; absent: what this machine trusts.
+ * Fetch over https only, on a connection of its own, that follows no redirect. The whole answer is bounded, in bytes
+ * and in time. `ca`: PEM of the authorities to which the other side must chain; absent: those that this machine trusts.
  */
 export function boundedFetch(ca: string | undefined): BoundedFetch {
   return async (url, { method = 'GET', headers = {}, body, signal } = {}) => {

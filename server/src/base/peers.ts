@@ -3,8 +3,9 @@ import { ServiceUnavailableError } from '../errors.ts';
 /** The other processes of one server, which share its port and its store (`workers`). */
 export interface Peers {
   /**
-   * Has every other process read the store; fulfilled when each of them has, or has ended. What was committed before the call is then in force in
-   * the whole server. Throws `ServiceUnavailableError` when one cannot, or does not answer in time.
+   * Makes every other process read the store; fulfilled when each of them has, or has ended. Changes committed before
+   * the call are then in force in the whole server. Throws `ServiceUnavailableError` when one cannot, or does not
+   * answer in time.
    */
   refresh(): Promise<void>;
 }

@@ -2,7 +2,7 @@
 export const maxMessageBytes = 1024;
 /** Longest stack of calls in a line of the log, in bytes. */
 const maxStackBytes = 4096;
-/** More of a list in a line of the log are counted only. */
+/** Maximum of logged items; further ones are only counted. */
 const maxLoggedItems = 200;
 
 const mark = ' ...';
@@ -10,7 +10,7 @@ const encoder = new TextEncoder();
 
 /** The text, or its beginning with a mark when it has more than `maxBytes` bytes of UTF-8. Characters stay whole. */
 export function shortText(text: string, maxBytes = maxMessageBytes): string {
-  // At most three bytes for each unit of UTF-16.
+  // Fast path: at most three bytes for each unit of UTF-16.
   if (text.length * 3 <= maxBytes) return text;
   const { read } = encoder.encodeInto(text, new Uint8Array(maxBytes));
   if (read === text.length) return text;

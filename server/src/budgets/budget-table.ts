@@ -7,7 +7,7 @@ export interface BudgetLimits {
 
 /** The state of one key. */
 export interface Budget {
-  /** When the bucket is full again, on the clock of whoever uses it, in milliseconds; in the past: it is full. */
+  /** Time at which the bucket is full again, on the caller's clock, in milliseconds; in the past: it is full. */
   fullAt: number;
   inFlight: number;
   /** True if the table has dropped it: its key has another one, or will. */
@@ -54,7 +54,10 @@ export class BudgetTable {
     return Math.max(0, budget.fullAt - now - this.#windowMs);
   }
 
-  /** Takes work (in microseconds) from the bucket, which may put it in debt, at most by one burst; a negative one gives it back. */
+  /**
+   * Charges work (in microseconds) to the bucket, which may put it in debt, at most by one burst; a negative amount is
+   * given back.
+   */
   charge(budget: Budget, microseconds: number, now: number): void {
     const from = Math.max(budget.fullAt, now);
     budget.fullAt = Math.min(from + microseconds / this.limits.workMsPerSecond, now + 2 * this.#windowMs);

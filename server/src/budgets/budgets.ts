@@ -25,7 +25,7 @@ export interface BudgetDeps {
   readonly monotonic: Clock;
 }
 
-/** Why something is refused, and when it makes sense to ask again. */
+/** Reason of a refusal, and the time of a retry. */
 export interface Refusal {
   readonly payer: Payer;
   readonly name: string;
@@ -37,13 +37,13 @@ export interface Refusal {
 export interface Account {
   /** True if the tables still have it; otherwise request another one. */
   isCurrent(): boolean;
-  /** Why it may do nothing now; undefined when it may. */
+  /** Refusal that applies now; undefined if none. */
   refusal(): Refusal | undefined;
   /** Counts a request in flight, unless the account is in debt or has as many as it may: then says so. */
   enter(): Refusal | undefined;
   /** The request is over. */
   leave(): void;
-  /** Takes work, in microseconds; a negative number gives it back. */
+  /** Charges work, in microseconds; a negative amount is given back. */
   charge(microseconds: number): void;
 }
 

@@ -11,16 +11,16 @@ export interface Refusals {
   connection(refusal: Refusal): void;
   /** A connection of a listed balancer was closed because of its PROXY header. */
   header(balancer: string, reason: string): void;
-  /** Says what was counted since the last time; nothing when there was nothing. */
+  /** Reports the counts since the last report; nothing if there are none. */
   report(): void;
-  /** Says the rest, and counts no more. */
+  /** Reports the rest, and stops counting. */
   close(): void;
 }
 
 const intervalMs = 60_000;
-/** Names that are counted one by one between two reports; the others are counted together. */
+/** Maximum of names counted one by one between two reports; the others are counted together. */
 const maxNames = 1000;
-/** Names in one line. */
+/** Maximum of names in one line. */
 const maxNamesReported = 10;
 const others = 'others';
 

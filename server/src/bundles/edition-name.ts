@@ -16,7 +16,7 @@ export function editionId(name: EditionName, issued: number): string {
   return `${beginOf(name)}${timesOf(name.domain, issued)}${endOf(name)}`;
 }
 
-/** Its weak entity tag in a form. */
+/** Weak entity tag in a form. */
 export function editionTag(name: EditionName, issued: number, form: BundleForm): string {
   return `W/"${editionId(name, issued)}.${form}${name.selection}"`;
 }
@@ -46,8 +46,8 @@ function endOf({ kid }: EditionName): string {
 }
 
 /**
- * When the text was issued, and when its policies changed where that is another time: a history of the store that lost changes has another
- * text under the same version.
+ * Times in a tag: that of issue, and that of the policies' change if it differs: a history of the store that lost
+ * changes has another text under the same version.
  */
 export function timesOf({ policyModified }: EditionName['domain'], time: number): string {
   const times = policyModified === time ? [time] : [time, policyModified];

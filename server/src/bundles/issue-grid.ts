@@ -22,7 +22,7 @@ function pointBefore(now: number, { name }: Pick<IssuedDomain, 'name'>, lifetime
   return Math.floor((now - shift) / step) * step + shift;
 }
 
-/** From the last point of the domain's grid to the next one: what is issued in between has the same time. */
+/** Span from the last point of the domain's grid to the next one: bundles issued in between have the same time. */
 export function gridSpan(
   now: number,
   domain: Pick<IssuedDomain, 'name'>,
@@ -36,7 +36,7 @@ function stepOf(lifetimeMs: number): number {
   return Math.floor(lifetimeMs / issuesPerLife);
 }
 
-/** From 0 to 1, evenly over all names (FNV-1a of 32 bits, and a last mixing, as names differ at their ends). */
+/** Share from 0 to 1, evenly over all names (FNV-1a of 32 bits, and a last mixing, as names differ at their ends). */
 function shareOf(name: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < name.length; at += 1) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);

@@ -2,12 +2,12 @@ import type { BundleForm } from '@signet/policy-engine/bundle';
 import type { DomainSnapshot } from '../snapshot/snapshot.ts';
 import { gridSpan } from './issue-grid.ts';
 
-/** On what a bundle of a domain depends beside the domain. */
+/** Values on which a bundle of a domain depends beside the domain. */
 interface Moment {
   /** The key that signs. */
   readonly key: object;
   readonly epoch: number;
-  /** In milliseconds since the epoch of Unix. */
+  /** Milliseconds since the epoch of Unix. */
   readonly now: number;
 }
 

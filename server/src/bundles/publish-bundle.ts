@@ -47,7 +47,7 @@ interface IssuedBundle {
   readonly formerTag: string;
   /** The time of the last change of the domain's policies as a tag, by which older clients know it. */
   readonly modifiedTag: string;
-  /** When it was issued, in milliseconds since the epoch. */
+  /** Time of issue, in milliseconds since the epoch. */
   readonly issued: number;
   /** The JSON text that carries it, in parts. */
   readonly json: readonly Uint8Array[];
@@ -216,7 +216,7 @@ function oldEdition(
     issued,
     tagOf: () => modifiedTag(domain),
     modifiedTag: modifiedTag(domain),
-    // It is refused when it is signed.
+    // Such a bundle is refused when it is signed.
     hasConditions: () => false,
     sign: () => signOld(domain, expires, key),
   };

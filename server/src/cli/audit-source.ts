@@ -18,7 +18,7 @@ interface Page {
   readonly next?: string;
 }
 
-/** Where audit records are read from, in pages: newest first, or what follows the record `after`. */
+/** Source of audit records, in pages: newest first, or those after the record `after`. */
 export interface AuditSource {
   page(query: AuditFilter & { after?: number; limit: number; cursor?: string }): Promise<Page>;
 }

@@ -35,7 +35,7 @@ const settingsSchema = z.object({
 
 type Settings = Pick<ClientOptions, 'baseUrl' | 'certificate' | 'key' | 'caBundle' | 'serverIdentity'>;
 
-/** Gives a command the options that say which server it asks, and as whom. */
+/** Adds the options for server and identity to a command. */
 export function connectionOptions(command: Command): Command {
   return followConfigFolder(command)
     .addOption(new Option('--as <service>', 'identity of `npm start`, e.g. media.player').conflicts(['cert', 'key']))

@@ -89,7 +89,7 @@ async function readSnapshot(
   principal?: PrincipalName,
 ): Promise<Snapshot> {
   const { readSnapshotOf } = await import('./read-snapshot.ts');
-  // Only looked up: a text that is not a domain name finds no domain.
+  // Unchecked name, used for a look-up only: a text that is not a domain name finds no domain.
   const domain = foldAscii(resource.slice(0, Math.max(resource.indexOf(':'), 0))) as DomainName;
   const source = { documents: options.documents, configFile: () => configPathOf(command), domain, principal };
   return await readSnapshotOf(source, systemClock.now());

@@ -156,7 +156,7 @@ async function runHook(
     : `the command of --on-renew ${status === undefined ? 'was ended' : `ended with status ${status}`}`;
 }
 
-/** Where the command says what it did. */
+/** Reporter of the command. */
 interface Tell {
   outcome(said: Outcome): void;
   /** Writes the output of the `--on-renew` command. */

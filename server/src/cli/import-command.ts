@@ -52,7 +52,7 @@ async function keysOf({ keys: file }: ImportOptions): Promise<ZmsKeys | undefine
   return file === undefined ? undefined : await named(file, async () => parseZmsKeys(await readInput(file)));
 }
 
-/** Says which file it is. */
+/** Adds the file's name to errors of `work`. */
 async function named<Result>(file: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

@@ -15,7 +15,7 @@ export type SignatureState =
   | { readonly kind: 'fails'; readonly reason: string }
   | { readonly kind: 'unchecked'; readonly reason: string };
 
-/** Takes a token apart; the scheme word `Bearer` before it is let pass. Throws `UsageError`. */
+/** Decodes a token; the scheme word `Bearer` before it is skipped. Throws `UsageError`. */
 export function decodeToken(text: string): DecodedToken & { readonly token: string } {
   const token = text.trim().replace(/^bearer +/i, '');
   try {

@@ -129,7 +129,7 @@ function chosen(issuers: readonly LoginIssuer[], wanted: string | undefined): Lo
   return found;
 }
 
-/** On standard error: what is printed on the other is the result. */
+/** Prints on standard error, as the result is on standard output. */
 function show(address: string, mayOpen: boolean): void {
   process.stderr.write(`Log in at this address:\n${escapeControls(address)}\n`);
   if (!mayOpen || !process.stderr.isTTY) return;

@@ -1,7 +1,7 @@
 import type { OnProgress } from '../steps/progress.ts';
 import { escapeControls } from './terminal-text.ts';
 
-/** Where progress is shown. */
+/** Stream on which progress is shown. */
 interface ProgressStream {
   readonly isTTY?: boolean;
   readonly columns?: number;

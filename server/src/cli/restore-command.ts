@@ -15,7 +15,7 @@ import { refuseSwappablePlace } from './own-folder.ts';
 import { readPassphrase } from './passphrase.ts';
 import { action, configPathOf, print, UsageError, warn } from './run.ts';
 
-/** More than a file of `age-keygen` holds. */
+/** Maximum size of an identity file, above that of `age-keygen`. */
 const identityBytes = 4096;
 
 interface RestoreOptions {

@@ -9,7 +9,7 @@ export interface TokenOptions {
   readonly idToken?: string;
 }
 
-/** Gives a command the options that say which token it gets. */
+/** Adds the options that select a token to a command. */
 export function tokenOptions(command: Command): Command {
   return command
     .requiredOption('--domain <domain>', 'domain that the token is for')

@@ -42,7 +42,7 @@ async function runToken(options: RunOptions): Promise<void> {
   });
 }
 
-/** Never the token itself. */
+/** Description for the log, without the token itself. */
 function described(outcome: KeptTokenOutcome) {
   const { kind, expiresAt, nextAt } = outcome;
   return {

@@ -5,13 +5,13 @@ import { notFollowed, type Peers } from '../base/peers.ts';
 /* The processes of one server talk through their parent: a worker asks it to have the others read the store again, it asks each of them, and
    answers when the last one has. Every message carries the number that its sender gave to the question. */
 
-/** From a worker: have the others read the store. */
+/** Message from a worker: the others should read the store. */
 const askOthers = z.object({ kind: z.literal('ask-others'), id: z.int() });
-/** To a worker: whether all the others have. */
+/** Message to a worker: whether all the others have. */
 const othersDone = z.object({ kind: z.literal('others-done'), id: z.int(), ok: z.boolean() });
-/** To a worker: read the store. */
+/** Message to a worker: read the store. */
 const readStore = z.object({ kind: z.literal('read-store'), id: z.int() });
-/** From a worker: whether it has. */
+/** Message from a worker: whether it has. */
 const storeRead = z.object({ kind: z.literal('store-read'), id: z.int(), ok: z.boolean() });
 
 /** Timeout of a process for the others, in milliseconds. */
@@ -25,7 +25,7 @@ interface WorkerChannel {
 
 /** Worker's view of the others. */
 export interface WorkerPeers extends Peers {
-  /** Says how this process reads its store. Questions that came before wait for it. */
+  /** Sets the function by which this process reads its store. Earlier requests wait for it. */
   answerWith(refresh: () => Promise<void>): void;
 }
 
@@ -90,7 +90,7 @@ export function createPeerRelay(): { join(worker: WorkerEnd): void } {
       });
       worker.on('message', (message: unknown) => {
         const answer = storeRead.safeParse(message);
-        // Only who was asked can answer.
+        // Answers are accepted only from processes that were asked.
         const question = answer.success ? waiting.get(answer.data.id) : undefined;
         if (answer.success && question?.worker === worker) question.done(answer.data.ok);
         const order = askOthers.safeParse(message);

@@ -7,9 +7,9 @@ import { addUp, lasting, lostLinesMetric, type Reading, readingsSchema } from '.
 /* The parent of several processes gives out the metrics of all. It asks each worker; one that does not answer in time is counted as it was when it
    last did, and what a worker had counted is kept when it ends. */
 
-/** To a worker: say what you have counted. */
+/** Message to a worker: report the metrics. */
 const readMetrics = z.object({ kind: z.literal('read-metrics') });
-/** From a worker. */
+/** Message from a worker with its metrics. */
 const metricsRead = z.object({ kind: z.literal('metrics-read'), readings: readingsSchema });
 
 /** Timeout for a worker, in milliseconds: scrapers give up after ten seconds. */
@@ -23,7 +23,7 @@ interface WorkerChannel {
 
 /** Message of a worker to its parent. */
 interface OwnReadings {
-  /** Says how this process reads its metrics. */
+  /** Sets the function by which this process reads its metrics. */
   answerWith(read: () => Promise<readonly object[]>): void;
   /** Tells once more what was counted: this process ends. */
   tellLast(): Promise<void>;
@@ -41,7 +41,7 @@ export function workerReadings(channel: WorkerChannel): OwnReadings {
   return {
     answerWith: (reader) => {
       read = reader;
-      // From then on it is asked: a question that comes while a process still loads its program is lost.
+      // Announced only here: a request that comes while a process still loads its program is lost.
       void tellNow();
     },
     tellLast: tellNow,

@@ -19,7 +19,7 @@ export function refuseExisting(file: string, help = 'use `--force` to write over
 
 /** The folder with this name, made when there is none. Throws `ConflictError` when the name is a link. */
 export function outputFolder(name: string): string {
-  // Without a slash at its end, which would lead through the link.
+  // Without a trailing slash, which would lead through the link.
   const folder = resolve(name);
   if (lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
     throw new ConflictError(`\`${name}\` is a link: name the folder that it leads to`);

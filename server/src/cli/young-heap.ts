@@ -44,8 +44,9 @@ export async function growYoungHeapWithStore<Result>(work: () => Promise<Result>
 }
 
 /**
- * From then on: at the next need for more it grows to what is enough; V8 makes it smaller again when there is little to do. Looked at after each
- * collection, the only time when its size changes: a look by the clock lets it grow several times at once, or leaves it where it was.
+ * Bounds growth from then on: at the next need for more the space grows to what is enough; V8 shrinks it again when
+ * there is little to do. Checked after each collection, the only time when its size changes: a check by the clock lets
+ * it grow several times at once, or leaves it where it was.
  */
 export function boundYoungHeap(): void {
   if (isGiven()) return;

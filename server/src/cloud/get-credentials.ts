@@ -101,7 +101,7 @@ function mayAssume(
   return decision.status === 'ALLOW';
 }
 
-/** By resource, the roles that assertions give the right by its exact name. */
+/** Roles by resource to which assertions grant the right by its exact name. */
 type ExactRules = ReadonlyMap<string, ReadonlySet<string>>;
 
 const exactRules = new WeakMap<DomainSnapshot, ExactRules>();

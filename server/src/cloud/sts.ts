@@ -16,7 +16,7 @@ interface StsOptions {
 }
 
 const attempts = 2;
-/** More than the SDK waits between two attempts, and takes to begin. */
+/** Allowance for the SDK's start and the pause between two attempts. */
 const spareMs = 5000;
 
 /** Several times as long as any answer to AssumeRole; what the SDK does with one holds other requests up meanwhile. */
@@ -78,7 +78,7 @@ export function createSts(options: StsOptions): { assumeRole: AssumeRole; close(
   };
 }
 
-/** Puts the bytes of an answer in the place of its stream. Throws when it is too long. */
+/** Replaces the stream of an answer by its bytes. Throws when it is too long. */
 async function boundAnswer(response: unknown): Promise<void> {
   if (typeof response !== 'object' || response === null || !('body' in response)) return;
   if (response.body instanceof Readable) response.body = await readAtMost(response.body, maxAnswerBytes);

@@ -219,7 +219,7 @@ export function serverHostsOf(config: Pick<ServerConfig, 'baseUrl' | 'issuer' | 
     hosts.includes(host) || certificate.checkHost(host, { subject: 'never', wildcards: false }) !== undefined;
 }
 
-/** Without an authority for hosts, instances get no SSH certificate. */
+/** Reader of host certificate requests; without an authority for hosts, instances get no SSH certificate. */
 function hostRequests(ssh: IssueSshDeps | undefined, rules: NamingRules): InstanceDeps['readHostRequest'] {
   if (ssh?.authorities.host === undefined) return undefined;
   return (csr) => {

@@ -16,13 +16,13 @@ import type { CrlPublisher } from '../x509/crl-publisher.ts';
 import { issuerLife } from '../x509/issuer-life.ts';
 import type { Issuers } from '../x509/issuers.ts';
 
-/** Takes what a process counts, in place of a listener of its own. */
+/** Consumer of a process's metrics, in place of a listener of its own. */
 export type TellMetrics = (read: () => Promise<readonly object[]>) => void;
 
 /** Metrics of a server, and their outlet. */
 interface OpenMetrics {
   readonly observer: ServerMetrics['observer'];
-  /** From now on whoever asks is answered. Answers where; undefined where another process does that. Throws what listening throws. */
+  /** Starts serving. Returns the address; undefined where another process does that. Throws what listening throws. */
   giveOut(parts: StateParts): Promise<string | undefined>;
   close(): Promise<void>;
 }
@@ -140,7 +140,7 @@ interface GiveOutDeps {
 /** Listener for scrapers. */
 type MetricsOutlet = Awaited<ReturnType<typeof startMetricsServer>>;
 
-/** Gives out the metrics of one process or several where the configuration says. Throws what listening throws. */
+/** Serves the metrics of one process or several as configured. Throws what listening throws. */
 export async function giveOutMetrics(deps: GiveOutDeps): Promise<MetricsOutlet | undefined> {
   const at = metricsListenerOf(deps.config);
   if (at === undefined) return undefined;

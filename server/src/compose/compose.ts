@@ -56,9 +56,9 @@ interface ServerDeps {
 export interface RunningServer {
   readonly baseUrl: string;
   readonly issuer: string;
-  /** Where revocation lists are given over plain HTTP; absent when that is not configured. */
+  /** URL of revocation lists over plain HTTP; absent when that is not configured. */
   readonly crlUrl?: string | undefined;
-  /** Where its metrics are; absent when that is not configured, and when another process gives them out. */
+  /** URL of its metrics; absent when that is not configured, and when another process serves them. */
   readonly metricsUrl?: string | undefined;
   /** Reloads the TLS files, as it also does by itself when they change. */
   reload(): void;
@@ -171,7 +171,7 @@ function openOwnStore(
   return openStore(store, { clock, tellsTime: () => started.isSo, onProblem });
 }
 
-/** Says that the server answers, and where. */
+/** Logs that the server answers, and where. */
 function serving(
   { addresses, crlUrl }: Awaited<ReturnType<typeof startHttpServer>>,
   { profile }: ServerConfig,
@@ -275,7 +275,7 @@ function openKeys(
   return keys;
 }
 
-/** Without a configured region there is no cloud to ask, and nothing of its SDK is loaded. */
+/** Opens the cloud; without a configured region there is none, and nothing of its SDK is loaded. */
 async function openCloud(
   { cloud }: ServerConfig,
   clock: Clock,

@@ -19,7 +19,7 @@ interface RefusedCredentialsDeps {
 }
 
 const intervalMs = 60_000;
-/** There are fewer; what comes after is counted together. */
+/** Maximum of reasons, above their real number; further ones are counted together. */
 const maxReasons = 32;
 const otherReasons = 'other reasons';
 

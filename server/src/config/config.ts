@@ -11,7 +11,7 @@ import { type LoginIssuerValues, loginContradictions } from './login-contradicti
 import { nearestName } from './nearest-name.ts';
 import type { StorePlace } from './store-place.ts';
 
-/** Where the value in force of an option came from. */
+/** Source of an option's value in force. */
 type Provenance = 'default' | 'file' | 'environment' | 'flag';
 
 /** The options about certificates, complete, with absolute paths. */

@@ -4,7 +4,7 @@ import { pathOptions } from './options/about.ts';
 
 /** An option that names a file, as it is written. */
 interface FileOption {
-  /** Its place in the configuration, e.g. `['certificates', 'issuers', 0, 'key']`. */
+  /** Place in the configuration, e.g. `['certificates', 'issuers', 0, 'key']`. */
   readonly at: readonly (string | number)[];
   /** The path, relative to the configuration. */
   readonly value: string;

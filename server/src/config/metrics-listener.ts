@@ -1,6 +1,6 @@
 import type { ConfigValues } from './config-schema.ts';
 
-/** Where the metrics are given out. */
+/** Address at which the metrics are served. */
 export type MetricsListener =
   | { readonly kind: 'port'; readonly host: string; readonly port: number }
   | { readonly kind: 'socket'; readonly path: string };

@@ -1,6 +1,9 @@
 import { ConflictError } from '../errors.ts';
 
-/** Where a PostgreSQL store is, and how it is spoken to: the options `store.postgres`, complete, with absolute paths. */
+/**
+ * Place of a PostgreSQL store, and its connection settings: the options `store.postgres`, complete, with absolute
+ * paths.
+ */
 export interface PostgresSettings {
   /** `host:port`, or the folder of a socket; the one of them that is not a standby is used. */
   readonly hosts: readonly string[];
@@ -27,7 +30,7 @@ export interface PostgresHost {
   /** A name, an address without brackets, or the folder of a socket. */
   readonly host: string;
   readonly port: number;
-  /** On this machine: nothing in between can listen. */
+  /** True for a database on this machine: nothing in between can listen. */
   readonly isLocal: boolean;
 }
 
@@ -54,7 +57,7 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
-/** Where a store is. */
+/** Place of a store. */
 export type StorePlace = SqlitePlace | ({ readonly kind: 'postgres' } & PostgresSettings);
 
 interface SqlitePlace {

@@ -8,9 +8,9 @@ interface Step {
 }
 
 interface AnnouncementPlaces {
-  /** Where everything of this world is. */
+  /** Data folder of this world. */
   readonly data: string;
-  /** Where the commands are typed. */
+  /** Working directory of the commands. */
   readonly working: string;
   /** Command by which `signet` is run there. */
   readonly program: string;
@@ -91,7 +91,7 @@ function shorter(path: string, folder: string): string {
   return short === '' || short.startsWith('..') ? path : short;
 }
 
-/** For a POSIX shell. */
+/** Quotes a text for a POSIX shell. */
 export function quote(text: string): string {
   return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -30,7 +30,7 @@ export async function mayProviderVouch({ paths, identities, baseUrl }: SampleIns
 
 /** The sample service that registers with the secret of its machine, which the token server asks the example provider about. */
 export async function attestedSample(deps: SampleInstancesDeps, providerUrl: string): Promise<SampleSpec> {
-  // By its number, as the token server is told to call it (`instances.callOut.allow`).
+  // Addressed by number, as the token server is told to call it (`instances.callOut.allow`).
   const { counter } = await setEndpoint(deps, `https://127.0.0.1:${new URL(providerUrl).port}/attest`);
   await waitUntilKnown(deps, counter);
   return {

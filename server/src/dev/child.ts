@@ -11,7 +11,7 @@ export interface ChildSpec {
   /** The script to run with this process's Node. */
   readonly script: string;
   readonly args: readonly string[];
-  /** Takes what the program writes, but the first line of its standard output. */
+  /** File for the program's output, but the first line of its standard output. */
   readonly logFile: string;
   readonly environment: Environment;
 }
@@ -29,7 +29,7 @@ export interface Child {
   readonly firstLine: Promise<string>;
   /** Settles when it has ended. */
   readonly ended: Promise<ChildEnd>;
-  /** Asks it to end, makes it end after `graceMs`, and waits until it has. */
+  /** Requests its end, kills it after `graceMs`, and waits until it has ended. */
   stop(graceMs: number): Promise<void>;
 }
 

@@ -21,13 +21,13 @@ export interface WorldPaths {
   readonly providerConfig: string;
   /** State file of the running world, for people and programs. */
   readonly state: string;
-  /** Says that the world was made to its end. */
+  /** Mark of a completed world. */
   readonly complete: string;
   readonly lock: string;
   readonly logs: string;
 }
 
-/** Where everything of a world lies. */
+/** Paths of a world. */
 export function worldPaths(folder: string): WorldPaths {
   const at = (...parts: string[]) => join(resolve(folder), ...parts);
   return {
@@ -66,7 +66,7 @@ export function openDataFolder(paths: WorldPaths): void {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
 }
 
-/** Only one `signet dev` may use a folder. Throws when another one that is alive does; dispose it to give the folder back. */
+/** Locks a folder for one `signet dev`. Throws when another live one uses it; dispose it to release the folder. */
 export function lockDataFolder(paths: WorldPaths): Disposable {
   const owner = readOwner(paths.lock);
   if (owner !== undefined && isAlive(owner)) {

@@ -57,7 +57,7 @@ async function runDev(options: DevOptions): Promise<void> {
   }
 }
 
-/** Until the signal. */
+/** Runs the world until the signal. */
 async function runWorld(paths: WorldPaths, options: DevOptions, children: Child[], signal: AbortSignal): Promise<void> {
   const programs = findPrograms();
   const world = await ensureWorld({ paths, policies: programs.policies, port: options.port, clock: systemClock });
@@ -103,7 +103,7 @@ async function startSamples(deps: SampleInstancesDeps, startHost: () => Promise<
   }
 }
 
-/** No proxy leads to this machine. */
+/** Environment without proxies, none of which leads to this machine. */
 function withoutProxy(environment: Environment): Environment {
   const given = environment['NO_PROXY'] ?? environment['no_proxy'] ?? '';
   const noProxy = [given, '127.0.0.1', 'localhost'].filter((each) => each !== '').join(',');

@@ -36,7 +36,7 @@ const localHosts = ['localhost', '127.0.0.1', '::1'];
 
 export type IdentityFiles = DevState['identities'][string];
 
-/** Where the certificate (with its chain) and the key of each sample service are. */
+/** Files of each sample service: its certificate (with its chain) and key. */
 export function identityFiles(paths: WorldPaths): DevState['identities'] {
   return Object.fromEntries(
     [...sampleInstances, ...bootstrapServices].map((name) => [

@@ -16,7 +16,7 @@ export const attestedService = 'media.player';
 /** Ids of the machines: of the sample service, and of the one to try by hand. */
 export const machineIds = { own: 'media-player', spare: 'media-player-2' } as const;
 
-/** Where the secret of a machine is, for its owner only. */
+/** File of a machine's secret, readable for its owner only. */
 export function secretFile({ machines }: Pick<WorldPaths, 'machines'>, id: string): string {
   return join(machines, `${id}.secret`);
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { packageFolder } from '../own-files.ts';
 import { quote } from './announce.ts';
 
-/** Where the programs lie that `signet dev` runs, and the sample policies. */
+/** Paths of the programs that `signet dev` runs, and of the sample policies. */
 export interface Programs {
   readonly server: string;
   readonly updater: string;

@@ -23,14 +23,14 @@ export interface SampleInstancesDeps {
   /** URL of the token server, which is running. */
   readonly baseUrl: string;
   readonly clock: Clock;
-  /** Says what does not stop anything. */
+  /** Prints a warning that stops nothing. */
   readonly warn: (text: string) => void;
   readonly signal: AbortSignal;
 }
 
 interface Sample {
   readonly name: string;
-  /** Where others look for its certificate and key: links to what its agent wrote last. */
+  /** Links to the certificate and key that its agent wrote last, for other programs. */
   readonly files: IdentityFiles;
   readonly folder: string;
   readonly agent: IdentityAgent;

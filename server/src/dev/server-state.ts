@@ -11,7 +11,7 @@ import { StoppedError } from './start-world.ts';
 const stateSchema = z.object({ snapshot: z.object({ counter: z.int() }) });
 
 const intervalMs = 100;
-/** Longer than a server may take to look at its store. */
+/** Deadline, longer than a server may take to poll its store. */
 const deadlineMs = 65_000;
 
 /** Operators alone are told what a server answers from. */

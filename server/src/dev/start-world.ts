@@ -18,7 +18,7 @@ interface StartWorldDeps {
   readonly providerPort: number;
   /** The domains whose policy the provider's host needs. */
   readonly domains: readonly string[];
-  /** Says what does not stop the start. */
+  /** Prints a warning that does not stop the start. */
   readonly warn: (text: string) => void;
   /** Ends the waiting. */
   readonly signal: AbortSignal;
@@ -86,7 +86,7 @@ export async function startHost(deps: StartWorldDeps, server: StartedServer, chi
     managementUrl: `${new URL(baseUrl).origin}/management/v1`,
     caBundle: paths.caBundle,
     policyDir: paths.policyDir,
-    // By the name of this machine: no certificate of an instance holds a loopback address.
+    // Addressed by the name of this machine: no certificate of an instance holds a loopback address.
     providerUrl: `https://localhost:${new URL(url).port}`,
     serverPid: server.pid,
     updaterPid: updater.pid,

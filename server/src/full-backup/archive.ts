@@ -38,7 +38,7 @@ export function checkLock(lock: ArchiveLock): void {
 export async function writeArchive(target: string, folder: string, lock: ArchiveLock): Promise<string> {
   const encrypter = encrypterFor(lock);
   if (existsSync(target)) throw new ConflictError(`\`${target}\` exists already`);
-  // Where the folder is removed, whatever ends this, it is removed as well.
+  // Placed beside the folder and removed with it, whatever ends this.
   const partial = `${folder}.partial`;
   try {
     const packed = create({ cwd: folder, gzip: true, portable: true, strict: true }, ['.']);
@@ -95,7 +95,7 @@ const maxCompression = 100;
 /** Upper bound of the files and folders; a backup has some for each key and each file that its configuration names. */
 const maxEntries = 10_000;
 
-/** Takes an archive and unpacks it. It fails for what no archive that we write holds, links above all. */
+/** Unpacks an archive. Fails for entries that no archive of this program has, links above all. */
 function unpackingInto(folder: string, maxBytes: number): Writable {
   let fault: string | undefined;
   let [bytes, entries] = [0, 0];

@@ -11,7 +11,7 @@ const manifestSchema = z.strictObject({
   storeKind: z.enum(['sqlite', 'postgres']),
   /** Digest of the store's backup, as `signet backup` prints it. */
   storeDigest: z.string().regex(/^[0-9a-f]{64}$/),
-  /** Where the backup of the store is. */
+  /** File of the store's backup. */
   store: z.string(),
   /** SHA-256 of every file but this one, in hexadecimal. */
   files: z.record(z.string(), z.string().regex(/^[0-9a-f]{64}$/)),

@@ -20,7 +20,7 @@ const settleMs = 200;
 /** Files that did not fit are tried again, in case that a change was missed. */
 const retryMs = 30_000;
 
-/** Takes a renewed certificate into use without a restart; a bad one is reported and the old one stays in use. */
+/** Reloads a renewed certificate without a restart; a bad one is reported and the old one stays in use. */
 export function watchTlsFiles(deps: WatchTlsFilesDeps): TlsFilesWatch {
   let timer: NodeJS.Timeout | undefined;
   function reloadNow(): void {

@@ -34,11 +34,11 @@ export interface PlacedFlip {
 /** Accesses that flip between two assertion sets. */
 interface Difference {
   readonly flips: readonly PlacedFlip[];
-  /** Puts one of them into words. */
+  /** Describes a flip in words. */
   describe(flip: PlacedFlip): Flip;
 }
 
-/** Two assertion sets to compare. */
+/** Assertion sets to compare. */
 interface AssertionSets {
   readonly before: readonly Assertion[];
   readonly after: readonly Assertion[];

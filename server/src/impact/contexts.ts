@@ -152,7 +152,7 @@ function termsOf(conditions: readonly Condition[]): readonly ReadyTerm[] {
 }
 
 function answersOf(terms: readonly ReadyTerm[], text: string): readonly Answer[] {
-  // Names and values of contexts are compared folded, and the samples are.
+  // Folded: names and values of contexts are compared folded, and so are the samples.
   const value = new ContextValue(text);
   return terms.map(({ test }) => test.holds(value));
 }

@@ -6,7 +6,7 @@ import type { Work } from './work.ts';
 
 /** The assertions of a domain's active policies, ready to be asked for those that name given roles. */
 interface DomainAssertions {
-  /** Without repetitions; names are folded and lack the domain's own prefix. */
+  /** Assertions for the roles, without repetitions; names are folded and lack the domain's own prefix. */
   assertionsFor(roles: readonly string[], work: Work): readonly ConditionalAssertion[];
 }
 

@@ -49,12 +49,12 @@ function groupsNamed(snapshots: readonly Snapshot[], names: ReadonlySet<DomainNa
   return new Set(all.flatMap(({ groups }) => [...groups.keys()]));
 }
 
-/** In the grammar of principals, and of no use as the name of one: it never leaves this file. */
+/** Domain of stand-ins, in the grammar of principals, and unusable as a name: it never leaves this file. */
 const standInDomain = '_folded_';
 
 const lasting = Number.POSITIVE_INFINITY;
 
-/** Puts the entries into those of the lists that are given. */
+/** Copies the entries into those of the lists that are given. */
 function* copyEntries(
   entries: ReadonlyMap<string, readonly Entry[]>,
   lists: ReadonlyMap<string, AddMember>,

@@ -25,7 +25,7 @@ import { ImpactTooLargeError, Work } from './work.ts';
 export interface AccessChange extends Omit<Flip, 'example'> {
   readonly domain: DomainName;
   readonly principal: string;
-  /** Where set, a wildcard means only services of this domain, which is being switched on or off. */
+  /** Restriction of a wildcard to services of this domain, which is being enabled or disabled. */
   readonly within?: DomainName;
   /** The hosts for which it is so; absent: it is so everywhere, and for the server's own checks. */
   readonly contexts?: readonly ContextSet[];
@@ -66,7 +66,7 @@ export function impactInSteps(before: Snapshot, after: Snapshot, now: number, wo
   return impactWithin(touchedDomains(before, after), { before, after, now, work });
 }
 
-/** Two snapshots to compare. */
+/** Snapshots to compare. */
 export interface Comparison {
   readonly before: Snapshot;
   readonly after: Snapshot;
@@ -161,7 +161,10 @@ function namesAny({ services, domains }: SwitchedOffPrincipals): (members: Domai
   return ({ prefixLengths, names, groupMembers }) => prefixLengths.length > 0 || isIn(names) || isIn(groupMembers);
 }
 
-/** Where the memberships of a domain come from: its groups' domains, those that its roles trust, and the domains of the groups of these. */
+/**
+ * Domains from which the memberships of a domain come: its groups' domains, those that its roles trust, and the domains
+ * of the groups of these.
+ */
 export function reachedFrom(snapshot: Snapshot, name: DomainName): readonly DomainName[] {
   const trusted = [...(snapshot.domain(name)?.trusting.keys() ?? [])];
   return [...trusted, ...[name, ...trusted].flatMap((domain) => snapshot.members.get(domain)?.groupDomains ?? [])];
@@ -209,7 +212,7 @@ function roleNames({ snapshot, domain }: Side, principal: PrincipalClass, now: n
 }
 
 interface ContextFlip extends PlacedFlip {
-  /** Where it is not so everywhere. */
+  /** Hosts for which it holds, if not all. */
   readonly where?: Where;
 }
 

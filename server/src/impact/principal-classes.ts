@@ -14,7 +14,7 @@ import { Work } from './work.ts';
 export interface PrincipalClass {
   /** The name, or the wildcard: `media.*` then means those that are not named and that no longer wildcard covers. */
   readonly label: string;
-  /** Only those of the wildcard's principals that are services of this domain, which is disabled on one side. */
+  /** Restriction of the wildcard's principals to services of this domain, which is disabled on one side. */
   readonly within?: DomainName;
   /** Example of them. */
   readonly example: PrincipalName;
@@ -39,7 +39,7 @@ export function* principalClasses(
   const prefixes = [...members].filter((name) => name.endsWith('*')).map((wildcard) => wildcard.slice(0, -1));
   const names = new Set([...members].filter((name) => !name.endsWith('*')));
   const closed = new Set<DomainName>();
-  // Without wildcards only those matter who are named, and the answer knows about each whether it is disabled.
+  // Without wildcards only named principals matter, and each result knows whether it is disabled.
   if (prefixes.length > 0) {
     for (const { services, domains } of off) {
       for (const service of services) names.add(service);

@@ -10,7 +10,7 @@ export interface ImpactBounds {
   readonly maxListedCharacters: number;
 }
 
-/** For small inputs: everything is listed, whatever it costs. */
+/** Bounds for small inputs: everything is listed, whatever it costs. */
 export const noBounds: ImpactBounds = {
   maxSteps: Number.POSITIVE_INFINITY,
   maxKept: Number.POSITIVE_INFINITY,

@@ -33,8 +33,8 @@ export function findTenant(snapshot: Snapshot, key: Pick<InstanceKey, 'domain' |
 }
 
 /**
- * Asks of a later snapshot whether the service and its provider are still those of this one: what the one attested is not for whoever was
- * made under the name of the other meanwhile. The answer throws `ForbiddenError`.
+ * Check against a later snapshot that the service and its provider are still those of this one: an attestation is not
+ * valid for a principal that was created under the other's name meanwhile. It throws `ForbiddenError`.
  */
 export function samePrincipals(
   before: Snapshot,
@@ -84,7 +84,7 @@ function mayHaveHost(
 /** Names that an instance, or its provider for it, states beside the request for a certificate. */
 interface StatedNames {
   readonly hostname?: string | undefined;
-  /** From where it asks. */
+  /** Address of the caller. */
   readonly address: string;
 }
 
@@ -138,7 +138,7 @@ export interface AttestInput {
   readonly principal?: string | undefined;
 }
 
-/** Asks the provider. Throws `InvalidRequestError` when there is none of that name, and what the provider throws. */
+/** Calls the provider. Throws `InvalidRequestError` when there is none of that name, and what the provider throws. */
 export async function attest(deps: InstanceDeps, input: AttestInput): Promise<Attested> {
   const snapshot = deps.snapshot();
   const provider = deps.findProvider(snapshot, input.key.provider);

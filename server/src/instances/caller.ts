@@ -16,6 +16,6 @@ export interface Caller {
   readonly certificate: PresentedCertificate;
   /** The address of the connection, as text. */
   readonly address: string;
-  /** For the audit log. */
+  /** Request id for the audit log. */
   readonly requestId: string;
 }

@@ -32,7 +32,7 @@ export async function deleteInstance(
     requireDelete(snapshot, caller, key, deps.clock.now());
     return transaction.removeInstance(key, revocation);
   });
-  // Also where there was nothing to remove: the request may repeat one that a process of this server could not follow.
+  // Called even if nothing was removed: the request may repeat one that a process of this server could not follow.
   await deps.onRevoked();
 }
 

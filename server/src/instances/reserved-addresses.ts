@@ -5,7 +5,7 @@ import { addressText } from '../x509/subject-alt-names.ts';
 
 /** The addresses that no certificate of an instance holds, whatever right its provider has. */
 export interface ReservedAddresses {
-  /** Why this address, in hexadecimal octets, cannot be in a certificate; undefined when it is not reserved. */
+  /** Reason why this address, in hexadecimal octets, cannot be in a certificate; undefined when it is not reserved. */
   faultOf(octets: string): string | undefined;
 }
 

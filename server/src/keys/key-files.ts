@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { replaceFile } from '@signet/policy-engine/internal/files';
 import { publicJwkOf } from './new-signing-key.ts';
 
-/** Where private signing keys are kept: `<kid>.pem` (PKCS #8) in one folder, readable by the owner only. */
+/** Folder of private signing keys: `<kid>.pem` (PKCS #8), readable by the owner only. */
 interface KeyFiles {
   /** The private key, or undefined when there is no file for it here. Throws when the file holds another key. */
   read(kid: string): KeyObject | undefined;

@@ -99,7 +99,10 @@ export function latestKey(records: readonly SigningKeyRecord[], purpose: KeyPurp
   return usable(records, purpose).find((record) => !isStandby(record));
 }
 
-/** When the next rotation of a purpose has to be ordered, so that no key signs for longer than the schedule says; Infinity where none signs. */
+/**
+ * Time at which the next rotation of a purpose is due, so that no key signs for longer than the schedule says; Infinity
+ * where none signs.
+ */
 export function rotationDueAt(
   records: readonly SigningKeyRecord[],
   purpose: KeyPurpose,
@@ -109,7 +112,7 @@ export function rotationDueAt(
   return last === undefined ? Number.POSITIVE_INFINITY : last.activateAt + everyMs - delayMs;
 }
 
-/** When the states and the published keys change next, by time alone; Infinity when they never do. */
+/** Time of the next change of the states and the published keys, by time alone; Infinity if there is none. */
 export function nextKeyChange(records: readonly SigningKeyRecord[], now: number, life: SignatureLife): number {
   const moments = records
     .filter((record) => !isStandby(record))

@@ -34,7 +34,7 @@ export function isOpenToOthers({ uid, mode }: { readonly uid: number; readonly m
 
 function open(file: string): number {
   try {
-    // Without O_NONBLOCK, opening a pipe would wait for a writer.
+    // O_NONBLOCK: opening a pipe would otherwise wait for a writer.
     return openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';

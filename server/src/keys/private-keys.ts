@@ -6,7 +6,7 @@ import type { SnapshotSource } from '../model/store.ts';
 import { keyFilesIn } from './key-files.ts';
 import type { KeyName, Sealing } from './sealing.ts';
 
-/** Where the private halves of signing keys are: in files of this machine, or sealed in the store. */
+/** Storage of the private halves of signing keys: files of this machine, or sealed in the store. */
 export interface PrivateKeys {
   /** Looks again at what `read` answers of. */
   load(): Promise<void>;
@@ -48,7 +48,7 @@ interface StoredKeysDeps {
   readonly givesUpLost?: boolean | undefined;
 }
 
-/** In the rows of their records, for every server that has the sealing key. */
+/** Private halves in the rows of their records, for every server that has the sealing key. */
 export function keysInStore({ store, sealing, givesUpLost = false }: StoredKeysDeps): PrivateKeys {
   let sealed: ReadonlyMap<string, SealedKey> = new Map();
   const load = async (): Promise<void> => {

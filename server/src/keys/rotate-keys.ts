@@ -25,7 +25,7 @@ type SigningKeyTransaction = Pick<
   'signingKeys' | 'sealedKeys' | 'addSigningKey' | 'sealSigningKey' | 'activateSigningKey' | 'markKeyCompromised'
 >;
 
-/** Where the records of signing keys are kept. */
+/** Store of the records of signing keys. */
 export interface SigningKeyStore {
   signingKeys(): Promise<readonly SigningKeyRecord[]>;
   sealedKeys(): Promise<ReadonlyMap<string, SealedKey>>;
@@ -102,7 +102,7 @@ export async function ensureSigningKeys(deps: RotateKeysDeps): Promise<void> {
     const standby = await makeKey(deps, purpose, standbyTime);
     const added = await changeWith(deps, [first, standby], async (transaction): Promise<readonly MadeKey[]> => {
       const records = await transaction.signingKeys();
-      // Not a question of time: the clock of another server may be ahead.
+      // Compared by number, not by time: the clock of another server may be ahead.
       if (countOf(records, purpose) !== countOf(before, purpose)) return [];
       const keys = hasStandby(records, purpose) ? [first] : [first, standby];
       for (const key of keys) await add(transaction, key);
@@ -192,8 +192,8 @@ async function prepareRotation(
 }
 
 /**
- * Has the standby key of a purpose sign from `delayMs` on, and makes another one. With `isNow` the key that verifiers have known longest
- * signs at once, be it one whose turn was yet to come.
+ * Rotates: the standby key of a purpose signs from `delayMs` on, and a new one is made. With `isNow` the key that
+ * verifiers have known longest signs at once, even if its turn was yet to come.
  */
 export async function rotateKey(deps: RotateKeysDeps, purpose: KeyPurpose, timing: RotationTiming): Promise<Successor> {
   const rotation = await prepareRotation(deps, purpose, timing);
@@ -276,7 +276,7 @@ function areSameKeys(
 /** Successor of another key, from its `activateAt` on. */
 interface Heir {
   readonly record: SigningKeyRecord;
-  /** For one that is not in the store yet. */
+  /** Key that is not in the store yet. */
   readonly made?: MadeKey;
 }
 
@@ -294,7 +294,7 @@ async function successorOf(
   const now = deps.clock.now();
   const states = keyStates(records, now, deps.life);
   if (states.get(lost.kid) !== 'active') return undefined;
-  // In the place of the other one: it signs at once, also where a clock is behind, and what came before stays retired.
+  // Successor in place of the lost key: it signs at once, also where a clock is behind, and earlier keys stay retired.
   const { activateAt, purpose } = lost;
   const [known] = candidates(deps, records, purpose);
   const heir = known && { record: { ...known, activateAt } };

@@ -6,7 +6,7 @@ import { keyPurposes, type Successor } from './rotate-keys.ts';
 
 /** Replaces keys that have signed for as long as they should. No server leads: each looks, and the transaction lets one of them do it. */
 interface ScheduledRotation {
-  /** To be called at each look at the store. Never throws; what is due is done in the background. */
+  /** Checks the schedule; called at each poll of the store. Never throws; a due rotation is done in the background. */
   look(): void;
   /** Waits for a rotation that is on its way; afterwards none begins. */
   close(): Promise<void>;
@@ -28,14 +28,14 @@ interface ScheduledRotationDeps {
 /** Servers wait for up to this long, in milliseconds, each for another time: mostly one has rotated before the others try. */
 const jitterMs = 60_000;
 
-/** Between two attempts of a process pass this many milliseconds and the jitter. */
+/** Pause between two attempts of a process in milliseconds, plus the jitter. */
 const retryMs = 600_000;
 
 export function scheduleRotation(deps: ScheduledRotationDeps): ScheduledRotation {
   const { clock, records, schedule } = deps;
   let running: Promise<void> | undefined;
   let isClosed = false;
-  /** Until when nothing is tried: from a moment on, so that a clock which is set back does not make it longer. */
+  /** Pause between attempts, kept with its start, so that a clock which is set back does not make it longer. */
   let pause: { readonly from: number; readonly forMs: number } | undefined;
 
   async function attempt(purposes: readonly KeyPurpose[]): Promise<void> {

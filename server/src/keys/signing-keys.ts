@@ -7,7 +7,7 @@ import { nextKeyChange, publishedKeys, type SignatureLife, signingOrder } from '
 import type { PrivateKeys } from './private-keys.ts';
 import { type SigningKey, type TokenSigner, tokenSigner } from './sign-token.ts';
 
-/** No private key here may sign now: the server cannot issue. */
+/** Error: no private key here may sign now, so that the server cannot issue. */
 export class NoSigningKeyError extends DomainError {
   override readonly name = 'NoSigningKeyError';
   readonly code = 'store-unavailable';

@@ -23,7 +23,7 @@ async function listing(reader: StoreReader, members: MemberSearch): Promise<read
   return [...(await reader.domainsWithMember(members)), ...(await reader.domainsWithMember(inGroups))];
 }
 
-/** With those whose roles trust them. */
+/** Adds the domains whose roles trust them. */
 async function withTrusting(reader: StoreReader, direct: readonly DomainName[]): Promise<readonly DomainName[]> {
   const names = [...new Set(direct)];
   return [...new Set([...names, ...(await reader.domainsTrusting(names))])];

@@ -157,7 +157,7 @@ async function viewOf(edit: Pick<DomainEdit, 'domain' | 'read'>, reader: StoreRe
   return (await edit.read(reader, stored)).view;
 }
 
-/** Has the request pay for what `work` reads, also when it throws. */
+/** Charges rows read by `work` to the request's budget, even on failure. */
 async function paid<Result>(
   { onRead }: Pick<ChangeRequest, 'onRead'>,
   reader: StoreReader,

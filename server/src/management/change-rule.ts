@@ -8,7 +8,7 @@ import type { StoreAfter } from './store-after.ts';
 /** Violation by a change. */
 export interface ChangeFault {
   readonly error: DomainError;
-  /** Where it stands in the document of the domain: names as they are stored, of members too. */
+  /** Path in the document of the domain: names as they are stored, of members too. */
   readonly path: readonly string[];
 }
 

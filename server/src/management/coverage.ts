@@ -8,7 +8,7 @@ import { assertionKey } from './run-cases.ts';
 export interface Coverage {
   readonly covered: number;
   readonly total: number;
-  /** Where the assertions are that no case has tried. */
+  /** Places of the assertions that no case has tried. */
   readonly uncovered: readonly DocumentProblem[];
 }
 

@@ -11,14 +11,14 @@ import { diffLists, plainAssertion, policyKey } from '../store/diff-domains.ts';
 
 /** A change of a domain as plain data for another process: as large as the change, however many assertions its policies have. */
 export interface DomainDelta extends Omit<DomainChange, 'before' | 'policies'> {
-  /** By `policyKey`. */
+  /** Keys of removed policies, by `policyKey`. */
   readonly removedPolicies: readonly string[];
   readonly policies: readonly PolicyDelta[];
 }
 
 /** A version of a policy that is new or differs. */
 interface PolicyDelta {
-  /** Without assertions. */
+  /** Policy without assertions. */
   readonly policy: PolicyRecord;
   readonly removed: readonly AssertionRecord[];
   readonly added: readonly AssertionRecord[];

@@ -31,7 +31,7 @@ const idleMs = 30_000;
 /** The work is counted: this is for a machine that has stopped. */
 const maxJobMs = 120_000;
 const maxHeapMiB = 640;
-/** More dry runs do not wait for the process. */
+/** Maximum of dry runs that wait for the process. */
 const maxWaiting = 16;
 /** Nor do more of one domain's principals: another domain finds a place, however many principals this one has. */
 const maxWaitingOfDomain = 4;

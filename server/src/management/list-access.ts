@@ -16,16 +16,16 @@ import { behind, type ListPage, sortedDomains } from './sorted-domains.ts';
 /** Query: what may the principal do? */
 interface AccessListQuery {
   readonly principal: PrincipalName;
-  /** Only assertions about this action. */
+  /** Filter: only assertions about this action. */
   readonly action?: ActionName;
-  /** Only of this domain. */
+  /** Filter: only assertions of this domain. */
   readonly domain?: DomainName;
 }
 
 /** An assertion that is about a role of the principal, and through what it holds that role. */
 export interface AccessEntry {
   readonly domain: DomainName;
-  /** With its domain. */
+  /** Policy with its domain. */
   readonly policy: string;
   /** Id of the assertion in its policy. */
   readonly id: number;
@@ -35,7 +35,7 @@ export interface AccessEntry {
   readonly conditions?: WireConditions;
   /** Set on an ALLOW without wildcards: a DENY without conditions revokes all of it. */
   readonly denied?: true;
-  /** At most `maxThrough` of the roles, each with at most as many ways into it. */
+  /** Roles, at most `maxThrough` of them, each with at most as many paths into it. */
   readonly through: readonly Pick<ExplainedRole, 'role' | 'paths'>[];
 }
 

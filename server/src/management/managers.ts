@@ -26,7 +26,8 @@ export async function changesManagers(change: DomainChange, deps: ManagersDeps):
   const { name: domain, policies } = change;
   if (domain === systemDomain) return true;
   if (changesAuthority(policies)) return true;
-  // From here on the assertions that give authority are the same before and after, and from the next line on the roles that have some.
+  // Invariant from here on: the assertions that give authority are the same before and after, and from the next line on
+  // the roles that have some.
   const isPowerful = powerIn(
     domain,
     change.roles.length + change.groups.length === 0 ? [] : await deps.after.policies(domain),
@@ -62,7 +63,7 @@ async function isListedInPower(principal: PrincipalName, { snapshot, reader }: M
   const names = new Set([...own, ...groups]);
   const domains = await reader.domainsWithMember({ names: [...names], prefixes: [] });
   const pause = pauseBetweenSlices();
-  // With a wildcard that means everybody they may be all there are, each with its rules.
+  // A wildcard for all principals may concern all domains, each with its assertions.
   for (const domain of domains) {
     if (isMemberInPower(snapshot, domain, names)) return true;
     await pause();

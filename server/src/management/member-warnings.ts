@@ -89,7 +89,7 @@ export async function memberWarnings(
   const domains = new Set(members.flatMap(({ name }) => serviceOf(name)?.domain ?? []));
   if (domains.size === 0) return expired;
   const services = await reader.serviceNames([...domains]);
-  // Without hints: the author may not be one who may look at those domains.
+  // Without hints: the author may lack the right to look at those domains.
   const missing = missingMembers(members, { services, isWhole: true }, 0);
   return [...missing.map(({ message }) => message), ...expired];
 }

@@ -21,7 +21,7 @@ import { lostGroups } from './safeguards.ts';
 
 const dayMs = 86_400_000;
 
-/** At the least: principal tokens live as long, and certificates by default. */
+/** Minimum reservation: principal tokens live as long, and certificates by default. */
 const leastReservedMs = 30 * dayMs;
 
 /** Lives in seconds that a server may be configured to give. */
@@ -43,7 +43,7 @@ export function reservationOf({ certificates, ssh, tokens }: CredentialLives): n
   return Math.max(leastReservedMs, ...seconds.map((life) => life * 1000));
 }
 
-/** Names that others may have among their members and that a change removes: services, and groups with their full names. */
+/** Names that a change removes and others may have among their members: services, and groups with their full names. */
 export function lostNames(change: Pick<DomainChange, 'name' | 'groups' | 'services'>): string[] {
   return [...lostServices(change), ...lostGroups(change)];
 }
@@ -59,7 +59,7 @@ export const serverService: ChangeRule = (change) => {
   return [{ error, path: ['services'] }];
 };
 
-/** Two domains with one form in DNS. */
+/** Rejects a second domain with the same form in DNS. */
 export const dnsForms: ChangeRule = async ({ name, before }, { reader, after }) => {
   if (before !== undefined) return [];
   const form = name.replaceAll('.', '-');
@@ -69,7 +69,7 @@ export const dnsForms: ChangeRule = async ({ name, before }, { reader, after }) 
   return taken === undefined ? [] : [{ error: formTaken(name, taken), path: ['domain'] }];
 };
 
-/** Names of which credentials may still be out there. */
+/** Rejects names of which credentials may still be valid. */
 export const reservedNames: ChangeRule = async (change, { reader, now, reuseName, reservedMs = leastReservedMs }) => {
   if (reuseName === true) return [];
   const paths = new Map<string, readonly string[]>();
@@ -90,7 +90,7 @@ export const reservedNames: ChangeRule = async (change, { reader, now, reuseName
     });
 };
 
-/** More memberships than this are only counted. */
+/** Maximum of listed memberships; further ones are only counted. */
 const maxListed = 20;
 
 /** Services that are still members where they are removed. */

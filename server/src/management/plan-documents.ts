@@ -35,7 +35,7 @@ export interface Plan {
   readonly totals: PlanTotals;
   readonly casesPassed: number;
   readonly warnings: readonly DocumentProblem[];
-  /** Why `signet apply` with the same rules would refuse the documents; empty when it would not. */
+  /** Reasons why `signet apply` with the same rules would refuse the documents; empty if none. */
   readonly refusals: readonly DocumentProblem[];
 }
 

@@ -48,7 +48,7 @@ export const plantedKeys: ChangeRule = async (change, facts) => {
   const raised = (await raisedEntries(change, facts)).filter((entry) => !known.has(keyOf(entry)));
   const entries = [...joining, ...raised];
   const keyOfEntry = await keysOfDelegates(entries, after);
-  // Nearly always.
+  // Common case.
   if (keyOfEntry === undefined) return [];
   const givesAuthority = authorityBy(change.name, after);
   const faults: ChangeFault[] = [];

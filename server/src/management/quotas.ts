@@ -10,7 +10,7 @@ import {
 } from '../model/records.ts';
 import type { ChangeFault, ChangeRule } from './change-rule.ts';
 
-/** Where the parts stand in a document that a quota counts. */
+/** Document sections of the parts that a quota counts. */
 const sections = {
   roles: 'roles',
   members: 'roles',

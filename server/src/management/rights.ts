@@ -112,7 +112,7 @@ export function mayOperateSome(snapshot: Snapshot, caller: PrincipalName, right:
 interface Held {
   readonly domain: DomainSnapshot;
   readonly roles: readonly RoleName[];
-  /** With the domain. */
+  /** Full names, with the domain. */
   readonly fullRoles: readonly string[];
 }
 

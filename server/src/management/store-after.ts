@@ -53,14 +53,14 @@ export class StoreAfter {
         yield gone === undefined ? page : page.filter((member) => !gone.has(member.name));
         if (page.length < membersAPage) break;
         after = page.at(-1)?.name ?? '';
-        // There may be hundreds of pages: others have their turn between two of them.
+        // There may be hundreds of pages: other requests have their turn between two of them.
         await yieldToOthers();
       }
     }
     if (change !== undefined) yield written(change.members);
   }
 
-  /** Where these names are in the roles and groups of a domain. */
+  /** Entries of these names in the roles and groups of a domain. */
   async entries(domain: DomainName, names: readonly string[]): Promise<readonly MemberEntry[]> {
     const change = this.#changes.get(domain);
     const stored = this.#isNew(domain) ? [] : await this.#reader.entries(domain, names);

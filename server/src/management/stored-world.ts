@@ -21,7 +21,7 @@ export interface StoredWorld {
   readonly switchedOff: SwitchedOff;
 }
 
-/** Where there is no store. */
+/** Stored world without a store. */
 export const noStore: StoredWorld = {
   domains: new Map(),
   services: new Map(),

@@ -31,7 +31,7 @@ const operations: Readonly<Partial<Record<keyof Store, StoreOperation>>> = {
   change: 'change',
 };
 
-/** More than are ever made at once: a certificate that is never confirmed is forgotten. */
+/** Maximum of unconfirmed intents, above their real number: a certificate that is never confirmed is forgotten. */
 const intendedAtOnce = 10_000;
 
 /** The same store; `around` runs what it is asked for, and the observer is told what was recorded in it. */

@@ -1,7 +1,7 @@
 import { AggregatorRegistry, Registry, type RegistryContentType } from 'prom-client';
 import { z } from 'zod';
 
-/** Between processes a number that JSON has no text for is `null`. */
+/** Number; between processes one without JSON text is `null`. */
 const value = z.union([z.number(), z.nan(), z.null().transform(() => Number.NaN)]);
 
 const reading = z.object({

@@ -20,7 +20,7 @@ const durationBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0
 /** Metrics of one process. */
 export interface ServerMetrics {
   readonly observer: Observer;
-  /** Has the gauges read from now on; before, there are none. */
+  /** Starts the gauges, which are absent before. */
   follow(state: () => ServerState): void;
   /** All readings as of now. */
   read(): Promise<readonly { readonly name: string }[]>;

@@ -14,7 +14,7 @@ import { idTokenLifeSeconds } from './lifetimes.ts';
 import { requirePresentable } from './token-size.ts';
 
 export interface IdTokenDeps extends IssueTokensDeps {
-  /** Below which a service has a name of its own, to which the browser of a user may be sent. */
+  /** Suffixes below which a service has a name of its own, to which the browser of a user may be sent. */
   readonly suffixes: readonly string[];
 }
 

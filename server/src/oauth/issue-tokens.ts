@@ -101,7 +101,7 @@ export function issueTokens(
   return { tokens: response, given: { domain: domain.name, roles: names, jti: tokenId, thumbprint } };
 }
 
-/** In whose name a token is asked for, and the certificate to which it is bound. */
+/** Principal of a token request, and the certificate to which the token is bound. */
 interface TokenAsker {
   readonly name: PrincipalName;
   readonly thumbprint?: string;

@@ -4,7 +4,7 @@ import type { RoleSnapshot } from '../snapshot/snapshot.ts';
 /** The server's own bounds for access tokens, in seconds. */
 export interface LifetimeBounds {
   readonly defaultExpirySeconds: number;
-  /** For roles that have no limit of their own in a domain that has none. */
+  /** Maximum for roles without a limit of their own in a domain without one. */
   readonly maxExpirySeconds: number;
   /** The most that limits of domains and roles may allow. */
   readonly longestExpirySeconds: number;
@@ -26,7 +26,7 @@ export function accessTokenLife(
 ): number {
   const ceiling = domainLimitSeconds ?? bounds.maxExpirySeconds;
   let limit = Math.min(domainLimitSeconds ?? bounds.longestExpirySeconds, bounds.longestExpirySeconds);
-  // Without a role nothing was allowed explicitly.
+  // Without a role no limit was allowed explicitly.
   if (roles.length === 0) limit = Math.min(limit, ceiling);
   for (const { tokenExpirySeconds = ceiling } of roles) limit = Math.min(limit, tokenExpirySeconds);
   return Math.min(requestedSeconds ?? bounds.defaultExpirySeconds, limit);

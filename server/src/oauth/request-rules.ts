@@ -83,7 +83,7 @@ function refuseNames(parameters: Pick<ReadonlyMap<string, string>, 'has'>, names
   if (found !== undefined) throw new InvalidRequestError(`\`${found}\` is not supported`);
 }
 
-/** More than any chain of proxies has, and little enough for a header. */
+/** Maximum of proxies, above any real chain, and small enough for a header. */
 const maxProxies = 32;
 /** Maximum length of a SPIFFE id. */
 const maxProxyLength = 2048;

@@ -21,7 +21,7 @@ type ScopeItem =
   | { readonly kind: 'role'; readonly domain: DomainName; readonly role: RoleName }
   | { readonly kind: 'service'; readonly domain: DomainName; readonly service: ServiceName };
 
-/** Most items of a scope: more than any sensible list of roles, less than a body may hold. */
+/** Maximum of items in a scope: more than any sensible list of roles, less than a body may hold. */
 export const maxScopeItems = 256;
 
 /**

@@ -18,7 +18,7 @@ export interface ServiceTokenDeps {
 export interface ServiceTokenFacts {
   readonly domain: string;
   readonly service: string;
-  /** Where the instance is, as text. */
+  /** Address of the instance, as text. */
   readonly address: string;
   /** Lower-case hexadecimal. */
   readonly serial: string;

@@ -1,7 +1,10 @@
 import { maxIssuedTokenLength, maxTokenRoles } from '@signet/policy-engine/wire';
 import { InvalidScopeError } from '../errors.ts';
 
-/** Names of roles stand in `scp` and in `scope`, with quotation marks and separators; base64url makes four characters of three. */
+/**
+ * Factors of the size: names of roles stand in `scp` and in `scope`, with quotation marks and separators; base64url
+ * makes four characters of three.
+ */
 const [copies, separators, expansion] = [2, 4, 4 / 3];
 
 /** Characters of an access token besides its roles: header, signature and the other claims with usual names. */

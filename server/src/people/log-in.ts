@@ -79,7 +79,7 @@ export async function logIn(deps: LogInDeps, asked: LoginRequest, requestId: str
   return issueRecorded(deps, order, { context: { actor: name, requestId }, token, decide, details });
 }
 
-/** Only its key counts: whoever the person is, the request cannot have known. Throws `InvalidRequestError`. */
+/** Request reduced to its key: it cannot know the name of the person. Throws `InvalidRequestError`. */
 function plainRequest(request: CertificateRequest): CertificateRequest {
   const { commonName, subject, altNames } = request;
   if (commonName === loginCommonName && subject.length === 1 && altNames.length === 0) return request;
@@ -107,7 +107,8 @@ async function verifiedPerson(
     throw new UnauthenticatedError('idToken is a token without a usable `sub`');
   }
   const name = personName(claims, subject, issuer);
-  // Not the text of the token: one login gives one certificate, whatever tokens the issuer made of it.
+  // Digest of the login, not of the token's text: one login gives one certificate, whatever tokens the issuer made of
+  // it.
   const digest = createHash('sha256')
     .update(JSON.stringify(['login', issuer.issuer, nonce]))
     .digest('base64url');

@@ -44,7 +44,7 @@ interface PrincipalTokenRules {
   readonly serverTokens?: ServerTokens | undefined;
 }
 
-/** By what tokens are verified that the server signed for services. */
+/** Verification of tokens that the server signed for services. */
 export interface ServerTokens {
   /** The server's key of that id, if it signs tokens. */
   readonly keyOf: (kid: string) => KeyObject | undefined;

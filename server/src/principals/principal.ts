@@ -40,14 +40,14 @@ export interface ClientCertificate {
   readonly principal: Principal;
   readonly notBefore: number;
   readonly notAfter: number;
-  /** When it was issued, in whole seconds. */
+  /** Time of issue, in whole seconds. */
   readonly issuedAt: number;
   /** Lower-case hexadecimal. */
   readonly serial: string;
   readonly der: Buffer;
 }
 
-/** Why a certificate names no principal; for the log. */
+/** Reason why a certificate names no principal; for the log. */
 type CertificateFault = 'encoding' | 'authority' | 'usage' | 'subject' | 'name';
 
 const clientAuth = '1.3.6.1.5.5.7.3.2';

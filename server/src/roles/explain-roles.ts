@@ -58,7 +58,7 @@ export function* explainHeldRoles(
   explaining: Explaining,
 ): Steps<ExplainedRole[]> {
   const held = grantedRoles(snapshot, domain, principal, explaining.now);
-  // Most principals hold nothing in most domains.
+  // Fast path: most principals hold nothing in most domains.
   if (held.length === 0) return [];
   const pathsOf = rolePaths(snapshot, domain, principal, explaining);
   const explained: ExplainedRole[] = [];

@@ -4,7 +4,7 @@ import { isInRole, visitRoles } from '../snapshot/domain-members.ts';
 import { type DomainSnapshot, holdsNothing, type RoleSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
 import { maxPatternWork, RolePatterns } from './role-patterns.ts';
 
-/** About what it costs to find that a role is held, in units of `maxWork` of the engine. */
+/** Approximate cost of finding that a role is held, in units of `maxWork` of the engine. */
 export const stepsARole = 20;
 
 /** The same of a pattern that is made ready, of a role that may be assumed. */

@@ -16,7 +16,7 @@ import type { DomainSnapshot, RoleSnapshot, ServiceSnapshot } from './snapshot.t
 
 type WireAssertion = WirePolicy['assertions'][number];
 
-/** Most domains delegate nothing: they share it. */
+/** Shared empty map: most domains delegate nothing. */
 const none: ReadonlyMap<never, never> = new Map<never, never>();
 
 /** Compiled grants of domains. */
@@ -101,7 +101,7 @@ function wirePolicy(domain: Pick<Granting, 'name'>, policy: StoredPolicy): WireP
 
 function wireAssertion(stored: StoredAssertion): WireAssertion {
   const { id, role, resource, action, effect, caseSensitive, conditions } = stored;
-  // Nearly all of them are so, and there may be hundreds of thousands.
+  // Fast path: nearly all of them are so, and there may be hundreds of thousands.
   if (!caseSensitive && conditions === undefined) return { id, role, resource, action, effect };
   return {
     id,
@@ -119,7 +119,7 @@ function wireAssertion(stored: StoredAssertion): WireAssertion {
  */
 function isForeign({ name }: Pick<Granting, 'name'>, { resource }: WireAssertion): boolean {
   const colon = resource.indexOf(':');
-  // Nearly all are written so.
+  // Fast path: nearly all are written so.
   if (colon === name.length && resource.startsWith(name)) return false;
   return colon >= 0 && foldAscii(resource.slice(0, colon)) !== name;
 }

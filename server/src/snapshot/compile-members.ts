@@ -60,7 +60,7 @@ function changed<Value extends object>(
   return LayeredMap.of(previous).with(names.map((name) => [name, fresh.get(name)] as const));
 }
 
-/** Puts a name into a role or group; `until` as in `Entry`. */
+/** Adds a name to a role or group; `until` as in `Entry`. */
 export type AddMember = (name: string, until: number) => void;
 
 /** Collects the members of a domain. */
@@ -80,7 +80,7 @@ export class MembersBuilder {
     };
   }
 
-  /** By its full name. */
+  /** Adds to a group by its full name. */
   group(group: string): AddMember {
     const entryOf = entriesOf(group);
     return (name, until) => this.#groupMembers.add(name, entryOf(until));

@@ -109,7 +109,7 @@ function isLive(entries: readonly RoleEntry[] | undefined, role: RoleName, now: 
   return false;
 }
 
-/** Where the entries of a role begin in a sorted list, or would. */
+/** Index at which the entries of a role begin in a sorted list, or would. */
 function firstFrom(entries: readonly RoleEntry[], role: RoleName): number {
   let [low, high] = [0, entries.length];
   while (low < high) {

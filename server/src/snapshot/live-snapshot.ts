@@ -27,13 +27,13 @@ export interface OtherHistory {
 
 interface SnapshotStatus {
   readonly counter: number;
-  /** When the store was last seen to say the same, milliseconds since the epoch. */
+  /** Time at which the store was last seen unchanged, milliseconds since the epoch. */
   readonly refreshedAt: number;
-  /** Why the snapshot may be behind; absent when it is not. */
+  /** Reason why the snapshot may be behind; absent if it is not. */
   readonly error?: string;
   /** True if the last poll of the store succeeded. */
   readonly isStoreReadable: boolean;
-  /** From when another history was noticed until a later epoch begins. */
+  /** Divergence, from when another history was noticed until a later epoch begins. */
   readonly divergence?: Divergence;
 }
 
@@ -47,7 +47,7 @@ export type SnapshotAt = (source: SnapshotSource) => Promise<Snapshot>;
 export interface LiveSnapshot {
   current(): Snapshot;
   readonly at: SnapshotAt;
-  /** Brings the snapshot up to what the store says when this is called. Throws what the store throws. */
+  /** Updates the snapshot to the state of the store at the call. Throws what the store throws. */
   refresh(): Promise<void>;
   status(): SnapshotStatus;
   /** Called after each swap, with the new snapshot. */
@@ -101,7 +101,7 @@ function loadSnapshot(source: SnapshotSource, last?: Snapshot): Promise<Compiled
 }
 
 interface NewerSnapshot extends CompiledSnapshot {
-  /** Why it shares nothing with the one before. */
+  /** Reason why it shares nothing with the one before. */
   readonly gap?: GapKind;
 }
 
@@ -154,7 +154,8 @@ class PollingSnapshot implements LiveSnapshot {
     const newer = await newerThan(known, source);
     if (newer === undefined) return known;
     this.#ahead = newer.snapshot;
-    // Until the poll has seen another history, everything is loaded for each who asks. It is not waited for: the caller may hold a connection.
+    // Until the poll has seen another history, each call loads everything. The refresh is not awaited: the caller may
+    // hold a connection.
     if (newer.gap !== undefined) this.refresh().catch(() => undefined);
     return newer.snapshot;
   };

@@ -27,9 +27,9 @@ export interface DomainSnapshot {
   readonly dnsForm?: string;
   /** Earliest valid issue, as for a service: earlier certificates of its roles are those of a deleted domain. */
   readonly credentialsFrom: number;
-  /** Grows with each change of what a bundle carries. */
+  /** Number of changes of a bundle's content. */
   readonly policyVersion: number;
-  /** When that was, in milliseconds since the epoch. */
+  /** Time of that change, in milliseconds since the epoch. */
   readonly policyModified: number;
   readonly roles: ReadonlyMap<RoleName, RoleSnapshot>;
   readonly services: ReadonlyMap<ServiceName, ServiceSnapshot>;
@@ -56,9 +56,9 @@ export interface DomainSnapshot {
 
 /** Snapshot of the store at one instant, with everything that reads need; immutable. */
 export interface Snapshot {
-  /** Grows when a store is restored from a backup. */
+  /** Counter of restores of the store from a backup. */
   readonly epoch: number;
-  /** Grows by one with every change of the store. */
+  /** Number of changes of the store. */
   readonly counter: number;
   /** See `StoreState`. */
   readonly head: string;
@@ -67,7 +67,7 @@ export interface Snapshot {
   readonly domains: ReadonlyMap<DomainName, DomainSnapshot>;
   /** Members of the roles and groups of each of them. */
   readonly members: ReadonlyMap<DomainName, DomainMembers>;
-  /** By service, the domains that name it as a reader of their bundles, sorted. */
+  /** Domains that name a service as a reader of their bundles, by service, sorted. */
   readonly bundleDomains: ReadonlyMap<PrincipalName, readonly DomainName[]>;
   /** Disabled domains: their services cannot authenticate. */
   readonly disabledDomains: ReadonlySet<DomainName>;

@@ -11,7 +11,7 @@ export interface SshCertificateRecord {
   readonly keyId: string;
   /** Owner: the only principal beside an operator who may revoke it. */
   readonly owner: PrincipalName;
-  /** For a host that is an instance. */
+  /** Provider, for a host that is an instance. */
   readonly provider: PrincipalName | undefined;
   readonly instanceId: PathElement | undefined;
   /** The serial number of the X.509 certificate that asked. */

@@ -118,7 +118,7 @@ function readAll<T>(bytes: Uint8Array, read: (reader: SshReader) => T): T[] {
   return found;
 }
 
-/* Only what our authorities sign with: Ed25519 and P-256 with SHA-256. */
+/* True for the algorithms of the server's authorities: Ed25519 and P-256 with SHA-256. */
 function isSignedBy(authority: SshPublicKey, data: Uint8Array, signature: Buffer): boolean {
   const reader = new SshReader(signature);
   if (reader.string('the signature algorithm').toString('latin1') !== authority.type) return false;

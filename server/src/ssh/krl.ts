@@ -4,14 +4,14 @@ import { writePacked, writeString, writeUint8, writeUint32, writeUint64 } from '
 /** Revocations of one authority's certificates. */
 export interface RevokedBy {
   readonly authority: SshPublicKey;
-  /** Never 0: such a certificate has no number. */
+  /** Serial numbers. Never 0: such a certificate has no number. */
   readonly serials: readonly bigint[];
   /** Every certificate with this key id, those issued later included. */
   readonly keyIds: readonly string[];
 }
 
 interface KrlInput {
-  /** Never falls from one list to the next. */
+  /** Version, which never falls from one list to the next. */
   readonly version: bigint;
   /** Seconds since the epoch. */
   readonly generatedAt: number;

@@ -27,8 +27,8 @@ interface MadeKrl {
 }
 
 /**
- * Gives the list of what is revoked: looked for once a second at most, and never before it is asked for. It is read and made again when
- * something was revoked, and when an entry leaves it.
+ * Publisher of the revocation list: the store is polled once a second at most, and only on request. The list is made
+ * again after a revocation, and when an entry leaves it.
  */
 export function createKrlPublisher(deps: RevokedKrlDeps): () => Promise<Buffer> {
   const takeTurn = signingTurns<Buffer>(deps.pace);

@@ -13,12 +13,12 @@ import { maxKeyLineLength, parseSshPublicKey, type SshPublicKey } from './ssh-pu
 /** A request for an SSH certificate. The names in it are grammatical and not yet checked against anything. */
 export interface SshCertRequest {
   readonly kind: SshCertificateKind;
-  /** Never empty. */
+  /** Principals, never empty. */
   readonly principals: readonly string[];
   readonly publicKey: SshPublicKey;
   /** Requestor as the request states it; compared with the authenticated caller. */
   readonly requestor: PrincipalName;
-  /** For a host: whose it is, as the request says it; compared as well. */
+  /** Owner of a host as the request states it; compared as well. */
   readonly service?: PrincipalName;
   readonly instanceId?: PathElement;
 }

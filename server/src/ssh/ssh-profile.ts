@@ -40,18 +40,18 @@ export interface SshProfile {
   readonly validBefore: number;
   /** Name and text, in the order of the names. */
   readonly criticalOptions: readonly (readonly [name: string, value: string])[];
-  /** In order. */
+  /** Extensions in order. */
   readonly extensions: readonly SshExtension[];
 }
 
 /** Lead of a certificate's start over its issue, for clocks that are behind. */
 const sshBackdateSeconds = 300;
 
-/** No certificate lives longer, whatever is configured. */
+/** Maximum life, whatever is configured. */
 export const maxHostLifetimeSeconds = 90 * 86_400;
 export const maxUserLifetimeSeconds = 7 * 86_400;
 
-/** More principals than this are refused. OpenSSH reads at most 256. */
+/** Maximum of principals. OpenSSH reads at most 256. */
 export const maxPrincipals = 64;
 
 /** The key id of a user certificate. */

@@ -11,7 +11,7 @@ export function shownState({ epoch, counter, head }: StoreState): {
   return { epoch, counter, head: head.slice(0, 12) };
 }
 
-/** Says that the store has another history than this process knew, or that a new epoch has begun. */
+/** Logs that the store has another history than this process knew, or that a new epoch has begun. */
 export function logHistory({ state, divergence }: OtherHistory, logger: Logger): void {
   if (divergence === undefined) {
     logger.info({ found: shownState(state) }, 'the store begins a new epoch, everything is read again');

@@ -74,7 +74,7 @@ interface StoreWatchDeps {
   readonly onClock?: (judgement: ClockJudgement) => void;
 }
 
-/** There is space again: this long may pass until changes are taken, in milliseconds. */
+/** Maximum delay until changes are accepted again once there is space, in milliseconds. */
 const longestIntervalMs = 2000;
 
 /** Looks at the store at once and then at each refresh: a store that cannot be written is tried again. */

@@ -11,7 +11,7 @@ import { chunks, optional, orNull } from './row-values.ts';
 /** Actions whose subject is a domain. */
 const domainActions: readonly AuditAction[] = ['create', 'change', 'delete'];
 
-/** Where a record stands in the log. */
+/** Position of a record in the log. */
 interface AuditPlace {
   readonly counter: number;
   /** The hash of the record before it. */

@@ -28,9 +28,9 @@ export type Touched =
 
 export const signingKeys: Touched = { kind: 'keys', domain: '', key: '' };
 
-/** Past these it is cheaper to read all members of the domain. */
+/** Maximum of names, above which reading all members of the domain is cheaper. */
 export const maxNames = 1000;
-/** Past these it is cheaper to read the whole store: no more are followed, and so no more are kept. */
+/** Maximum of rows that are followed, and so kept: above it reading the whole store is cheaper. */
 export const maxRows = 20_000;
 /**
  * Pruning interval: rows are removed after this number of changes, and after each change that writes more than this
@@ -157,7 +157,7 @@ export async function changesAfter(
   return new Map([...touched].map(([domain, changes]) => [domain, changesOf(changes)]));
 }
 
-/** Why the feed does not go on from that state; undefined where it does. */
+/** Reason why the feed does not go on from that state; undefined where it does. */
 async function gapAfter(db: Kysely<Schema>, known: StoreState, state: StoreState): Promise<GapKind | undefined> {
   if (state.epoch > known.epoch) return 'restart';
   if (state.epoch < known.epoch || state.counter < known.counter) return 'divergence';

@@ -13,7 +13,7 @@ interface MetaTable {
   audit_head: string;
   /** Signs the cursors of lists. */
   paging_secret: string;
-  /** Grows with every transaction that changes anything. */
+  /** Number of transactions with changes. */
   sequence: number;
   /** The time of the newest of them, by the clock of its writer; 0 before the first. */
   written_at: number;
@@ -155,7 +155,7 @@ interface JoinTokensTable {
   expires: number;
   created_by: string;
   spent_at: number | null;
-  /** When its instance was deleted or revoked. */
+  /** Time when its instance was deleted or revoked. */
   ended_at: number | null;
 }
 
@@ -191,7 +191,7 @@ export interface CertificatesTable {
   revoked_at: number | null;
   revocation_reason: string | null;
   revoked_by: string | null;
-  /** Grows with each revocation of the store. */
+  /** Place in the order of the store's revocations. */
   revocation_sequence: number | null;
 }
 

@@ -142,7 +142,7 @@ export function diffMembersInSteps(
   return diffListsInSteps(before, after, ({ name }) => name);
 }
 
-/** Most changes of a policy leave most of its rules as they were read. */
+/** True if two policies are equal. Most changes leave most of the assertions as the same objects. */
 function* isSamePolicy(one: PolicyRecord, other: PolicyRecord): Steps<boolean> {
   const { length } = one.assertions;
   if (one.active !== other.active || length !== other.assertions.length || !isSame(recordFields.policy, one, other))
@@ -188,7 +188,7 @@ function sortedService(service: ServiceRecord): ServiceRecord {
   return { ...service, publicKeys: [...service.publicKeys].sort(byId) };
 }
 
-/** Without what the store adds by itself. */
+/** Policy without the members that the store adds. */
 export function plainPolicy(policy: PolicyRecord): PolicyRecord {
   return {
     name: policy.name,

@@ -15,7 +15,7 @@ export interface GuardedDatabase {
   change<Result>(work: (db: Kysely<Schema>) => Promise<Result>, durability?: Durability): Promise<Result>;
 }
 
-/** More works than this wait for the next transaction. */
+/** Maximum of works that share the next transaction. */
 const maxShared = 64;
 
 interface Waiting {
@@ -48,7 +48,7 @@ export function guardDatabase(database: StoreDatabase): GuardedDatabase {
     try {
       await transact(works);
     } catch (error) {
-      // It has happened, or nothing of it has: whoever fails alone fails, the others go on.
+      // Committed or rolled back as a whole: a single work fails alone, several are retried one by one.
       const isOver = works.length === 1 || error instanceof UnacknowledgedChangeError;
       for (const work of works) {
         if (isOver) work.fail(translated(error));

@@ -49,7 +49,7 @@ export class KyselyInstanceStore implements InstanceStore {
     return this.#database.read(async (db) => {
       const status = await this.#statusOf(db, key, presented);
       if (status.lineage === 'current' || status.lineage === 'previous') return status;
-      // Not of the lineage: it may be an older certificate of this instance, or one of another.
+      // Outside of the lineage: it may be an older certificate of this instance, or one of another.
       const { rows } = await this.#statements.isHeld.execute(db, held);
       return rows.length === 0 ? undefined : status;
     });

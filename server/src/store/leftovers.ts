@@ -12,17 +12,20 @@ type LeftoverKind = 'replaced' | 'unfinished';
 
 /** File that no program needs to run. */
 export interface Leftover {
-  /** Its path. */
+  /** Path of the file. */
   readonly file: string;
   readonly kind: LeftoverKind;
   readonly bytes: number;
-  /** When it got its name or was written last, whichever is later; milliseconds since the epoch. */
+  /** Time of its last renaming or write, whichever is later; milliseconds since the epoch. */
   readonly since: number;
 }
 
 const logs = '(-wal|-shm|-journal)?';
 
-/** By folder below the data folder. Where the store is a database, a restore merges in `postgres-restore.db` (`backups.ts`). */
+/**
+ * Names by folder below the data folder. Where the store is a database, a restore merges in `postgres-restore.db`
+ * (`backups.ts`).
+ */
 const names: readonly (readonly [folder: string, kind: LeftoverKind, name: RegExp])[] = [
   ['', 'replaced', new RegExp(`^(signet|postgres-restore)\\.db\\.replaced-\\d{1,10}(\\.\\d{1,6})?${logs}$`)],
   ['', 'unfinished', new RegExp(`^(signet|postgres-restore)\\.db\\.restore-\\d{1,10}${logs}$`)],

@@ -14,7 +14,7 @@ interface MigratedStore {
   readonly made: readonly string[];
 }
 
-/** Brings the schema of a store up to date, also where servers do not do so by themselves. Throws `StoreRefusedError`. */
+/** Migrates the schema of a store, also where servers do not do so by themselves. Throws `StoreRefusedError`. */
 export async function migrateStore(store: StorePlace): Promise<MigratedStore> {
   const before = await stepsOf(store);
   const opened = await openStore(store.kind === 'sqlite' ? store : { ...store, migrate: 'auto', listen: false });

@@ -6,7 +6,7 @@ import type { Schema } from './database-schema.ts';
  * later one.
  */
 
-/** More revocation lists than can have been published since any backup. */
+/** Lead of revocation list numbers: more than can have been published since any backup. */
 export const crlNumbersAhead = 1_000_000;
 
 /** Ends what must not go on into another epoch, at `at` (seconds): answers how many join tokens were open. */

@@ -27,7 +27,7 @@ export async function readAllMembers(db: Kysely<Schema>, domains: readonly strin
   return lists;
 }
 
-/** Where these names are in the roles and groups of a domain, sorted by kind, list and name. */
+/** Entries of these names in the roles and groups of a domain, sorted by kind, list and name. */
 export async function readEntries(
   db: Kysely<Schema>,
   domain: DomainName,
@@ -49,7 +49,7 @@ function entryOf(row: MemberRow): MemberEntry {
   return { list: { kind: row.kind, domain, name }, member: memberRecord(row) };
 }
 
-/** At most `limit` members of a role or group, of those whose names come after `after`, sorted. */
+/** Page of at most `limit` members of a role or group, of those whose names come after `after`, sorted. */
 export async function readMemberPage(
   db: Kysely<Schema>,
   { kind, domain, name }: ListKey,
@@ -147,7 +147,7 @@ function memberRecord(row: MemberRow): MemberRecord {
   return isPlain ? { ...plainMember, name: row.member } : { name: row.member, ...valuesOf(recordFields.member, row) };
 }
 
-/** In the order of the table's key. */
+/** Query in the order of the table's key. */
 function inOrder(db: Kysely<Schema>) {
   const key = ['domain', 'kind', 'list', 'member'] as const;
   return key.reduce((query, column) => query.orderBy(column), db.selectFrom('members').selectAll());

@@ -73,7 +73,10 @@ function policyKey(domain: string, policy: string, version: string): string {
   return JSON.stringify([domain, policy, version]);
 }
 
-/** By policy. Of a single domain in pages: it may have tens of thousands, and requests go on being answered between two of them. */
+/**
+ * Assertions by policy. Those of a single domain in pages: it may have tens of thousands, and requests are answered
+ * between two of them.
+ */
 async function readAssertions(
   db: Kysely<Schema>,
   domains: readonly string[],

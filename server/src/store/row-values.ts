@@ -1,4 +1,4 @@
-/* Between rows (0 and 1, null) and records (booleans, absent members). */
+/* Conversion between rows (0 and 1, null) and records (booleans, absent members). */
 
 export function flag(value: boolean): number {
   return value ? 1 : 0;

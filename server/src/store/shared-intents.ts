@@ -41,7 +41,7 @@ export class SharedIntents {
     return { rows, written: this.#insert(rows).finally(() => this.#close(rows)) };
   }
 
-  /** No more rows join the batch. */
+  /** Closes the batch: no more rows join it. */
   #close(rows: readonly NewCertificate[]): void {
     if (this.#open?.rows === rows) this.#open = undefined;
   }

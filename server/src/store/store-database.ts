@@ -10,11 +10,11 @@ export type Durability = 'acknowledged' | 'deferred';
 
 /** Port to a kind of database: its connections and the meaning of its errors. */
 export interface StoreDatabase {
-  /** For statements of their own, which never wait for a writer. Throws when the database is gone. */
+  /** Connection for single statements, which never wait for a writer. Throws when the database is gone. */
   reader(): Promise<Kysely<Schema>>;
   /** Calls `start` with what `reader` answers: what many ask for at once costs less so. Throws as `reader` does, before it is called. */
   startReads(start: (db: Kysely<Schema>) => void): Promise<void>;
-  /** Where the store stands, where one statement can tell more than that; else it is read as everything is. */
+  /** State of the store, if one statement can read it; else it is read like everything else. */
   state?(): Promise<StoreState>;
   /** Runs `work` on the database as of one instant. */
   view<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result>;
@@ -28,7 +28,7 @@ export interface StoreDatabase {
   transactAlone<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result>;
   /** The last statements of a transaction that ran alone and changed the counters, where the kind of database has any. */
   noteChange?(db: Kysely<Schema>): Promise<void>;
-  /** Has `listener` called when something may have changed, sooner than whoever asks from time to time finds out. */
+  /** Registers a listener for possible changes, sooner than a poll would find them. */
   watch?(listener: () => void): void;
   /** Connections in use and idle, and waiting requests; absent without a pool. */
   connections?(): PoolUse | undefined;
@@ -36,7 +36,10 @@ export interface StoreDatabase {
   /** Writes something that means nothing, to see whether anything can be written. */
   tryWriting(): Promise<StoreCondition>;
   newestRecord(): Promise<NewestRecord | undefined>;
-  /** When this process last wrote to the database by a clock that was not in doubt, or a later record of one before it in its place. */
+  /**
+   * Time of this process's last write to the database by a clock that was not in doubt, or a later record of one before
+   * it in its place.
+   */
   lastWritten(): Moment | undefined;
   /** See `Store.aheadOfDatabase`; absent: the database has no clock of its own. */
   aheadOfDatabase?(): number | undefined;

@@ -256,7 +256,7 @@ function* keyConditions(
   for (const prefix of outermost(prefixes)) yield servicesBeginning(prefix);
 }
 
-/** Without those that begin with another one: whatever they find is found by that. */
+/** Prefixes without those that begin with another one, which covers them. */
 function outermost(prefixes: readonly string[]): string[] {
   const kept: string[] = [];
   for (const prefix of [...prefixes].sort()) {

@@ -11,7 +11,7 @@ import { openSqliteSource } from './sqlite/copy-ends.ts';
 /** Status of a store at this moment. Holds no secrets. */
 export interface StoreStatus {
   readonly kind: StorePlace['kind'];
-  /** Names no user and no password. */
+  /** Place, which names no user and no password. */
   readonly place: string;
   readonly schemaSteps: number;
   readonly newestStep: string;
@@ -21,7 +21,7 @@ export interface StoreStatus {
   readonly sequence: number;
   readonly auditHead: string;
   readonly sizeBytes: number;
-  /** By table. */
+  /** Number of rows by table. */
   readonly rows: Readonly<Record<string, number>>;
   /** Tables that are too large to be counted: their rows are what the database reckons. */
   readonly estimated: readonly string[];

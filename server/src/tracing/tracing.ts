@@ -106,7 +106,7 @@ function fail(span: Span, error: unknown): void {
   span.setAttribute('error.type', error instanceof Error ? error.name : 'unknown');
 }
 
-/** In the words of OpenTelemetry's conventions for HTTP. */
+/** Sets the attributes of OpenTelemetry's conventions for HTTP. */
 function describe(span: Span, { method, route, status }: AnsweredRequest): void {
   span.setAttribute('http.request.method', knownMethods.has(method) ? method : '_OTHER');
   if (route !== undefined) span.setAttribute('http.route', route);

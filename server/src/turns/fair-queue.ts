@@ -1,18 +1,18 @@
 /** Limits of waiting work. */
 interface QueueRoom {
-  /** In all. */
+  /** Maximum in all. */
   readonly places: number;
   /** Maximum share of one lane. */
   readonly laneShare: number;
 }
 
-/** Why something may not wait: its lane has its share already, or no place is free. */
+/** Reason why an item may not wait: its lane has its share already, or no place is free. */
 export type NoPlace = 'share' | 'busy';
 
 /** A queue of several lanes, which take turns however much waits in each; what is in one lane stays in its order. */
 export class FairQueue<Item> {
   readonly #room: QueueRoom;
-  /** In the order of their turns; none is empty. */
+  /** Lanes in the order of their turns; none is empty. */
   readonly #lanes = new Map<string, Item[]>();
   #length = 0;
   /** The one whose turn was last. */
@@ -38,7 +38,7 @@ export class FairQueue<Item> {
     this.#last = lane;
   }
 
-  /** Takes the next item out; undefined when nothing waits. */
+  /** Removes and returns the next item; undefined when nothing waits. */
   next(): Item | undefined {
     const lanes = [...this.#lanes.keys()];
     // The lane that was served last comes after all others.
@@ -67,7 +67,7 @@ export class FairQueue<Item> {
     return true;
   }
 
-  /** Takes everything out. */
+  /** Removes and returns all items. */
   clear(): Item[] {
     const items = [...this.#lanes.values()].flat();
     this.#lanes.clear();

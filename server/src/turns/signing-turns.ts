@@ -11,7 +11,7 @@ export interface Pace {
 
 const realPace: Pace = { now: () => performance.now(), wait: (ms) => pause(ms) };
 
-/** In each lane, e.g. for each domain, one turn in this time. */
+/** Interval of turns in each lane, e.g. for each domain. */
 const turnMs = 1000;
 
 /** Maximum of different pieces of work that wait in one lane. */
@@ -21,14 +21,14 @@ export const maxWaiting = 10;
 const lanesKept = 100_000;
 
 interface Lane<Result> {
-  /** When the next turn is free. */
+  /** Time when the next turn is free. */
   free: number;
   readonly waiting: Map<string, Promise<Result>>;
 }
 
 /**
- * Gives work a turn in its lane: at once when the last turn is long enough ago, else at the end of that time. All who ask for the same
- * `piece` while it waits get its one result, so `work` must look at the state of things when it is called. Throws
+ * Gives work a turn in its lane: at once when the last turn is long enough ago, else at the end of that time.
+ * Concurrent requests for the same `piece` share one result, so `work` must read the state when it is called. Throws
  * `ServiceUnavailableError` when too much waits.
  */
 type TakeTurn<Result> = (lane: string, piece: string, work: () => Promise<Result>) => Promise<Result>;

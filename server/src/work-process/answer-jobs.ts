@@ -1,6 +1,6 @@
 import type { JobAnswer } from './work-process.ts';
 
-/** Has this process answer the jobs of its parent with what `work` answers, until the parent ends. */
+/** Answers the jobs of the parent process with the results of `work`, until the parent ends. */
 export function answerJobs(work: (job: unknown) => Promise<unknown>): void {
   const answer = (value: JobAnswer) => process.send?.(value, undefined, {}, () => undefined);
   process.on('message', ({ job }: { readonly job: unknown }) => {

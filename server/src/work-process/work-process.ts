@@ -11,7 +11,7 @@ export interface WorkProcessOptions {
   readonly maxJobMs: number;
   /** A job that needs a larger heap ends with its process. */
   readonly maxHeapMiB: number;
-  /** More jobs do not wait. */
+  /** Maximum of waiting jobs. */
   readonly maxWaiting: number;
   /** Nor do more jobs of one lane. */
   readonly maxWaitingOfLane: number;
@@ -23,8 +23,8 @@ export type JobAnswer =
   | { readonly kind: 'failure'; readonly error: unknown };
 
 /**
- * Why a job has no answer: `aborted` (as for want of memory) and `time` are its own fault, `ended` is not; `share` is too much of its lane,
- * `busy` too much in all.
+ * Reason why a job has no answer: `aborted` (as for want of memory) and `time` are its own fault, `ended` is not;
+ * `share` is too much of its lane, `busy` too much in all.
  */
 type JobFailure = 'aborted' | 'time' | 'ended' | 'cancelled' | NoPlace;
 
@@ -174,7 +174,7 @@ class SerialWorkProcess implements WorkProcess {
     const child = this.#child;
     this.#child = undefined;
     const gone = child === undefined ? undefined : ended(child);
-    // There is nothing in it to be kept.
+    // The process holds no state.
     child?.kill('SIGKILL');
     this.#settle?.(error);
     await gone;

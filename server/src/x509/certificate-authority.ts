@@ -32,7 +32,7 @@ const maxCommonName = 64;
 
 /** Options of the intermediate authority's certificate. */
 interface IntermediateOptions {
-  /** It carries the SPIFFE id of this trust domain, as an authority that signs X509-SVIDs (SPIFFE X509-SVID §3.1). */
+  /** Trust domain whose SPIFFE id it carries, as an authority that signs X509-SVIDs (SPIFFE X509-SVID §3.1). */
   readonly trustDomain?: string | undefined;
   /** The names that it may certify; without any it may certify all. */
   readonly names?: ConstrainedNames | undefined;
@@ -64,7 +64,7 @@ function extensionsOf(root: Authority, { trustDomain, names, distributionPoints 
 const nameConstraintsOid = '2.5.29.30';
 const distributionPointsOid = '2.5.29.31';
 
-/** Where the list of an authority is, for the certificates that it signs; nothing without addresses. */
+/** Extension with the address of an authority's list, for the certificates that it signs; none without addresses. */
 function pointsExtension(issuer: Authority, addresses: readonly string[] = []): readonly x509.Extension[] {
   if (addresses.length === 0) return [];
   const { distributionPoints } = issuerFromPem(issuer.certificate, issuer.key, addresses);
@@ -165,7 +165,7 @@ interface CertificateHolder {
   readonly keys: webcrypto.CryptoKeyPair;
 }
 
-/** Without an issuer by its own key. */
+/** Signs a certificate; without an issuer by its own key. */
 async function sign(
   { subject, days, keys }: CertificateHolder,
   issuer: Authority | undefined,

@@ -28,7 +28,7 @@ export interface ReadCertificate {
   readonly notBefore: number;
   readonly notAfter: number;
   readonly spki: Buffer;
-  /** By the object identifier in hexadecimal, in their order. */
+  /** Extensions by the object identifier in hexadecimal, in their order. */
   readonly extensions: ReadonlyMap<string, Extension>;
   readonly signature: Buffer;
 }

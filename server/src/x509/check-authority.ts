@@ -13,8 +13,8 @@ const leafUsages = ['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2'];
 const anyUsage = '2.5.29.37.0';
 
 /**
- * Why the authority at the head of this chain (without its root; DER) cannot issue certificates that verifiers with this root accept at `now`, in
- * seconds; undefined when it can. Throws `DerError`.
+ * Reason why the authority at the head of this chain (without its root; DER) cannot issue certificates that verifiers
+ * with this root accept at `now`, in seconds; undefined if it can. Throws `DerError`.
  */
 export function authorityFault(chain: readonly Buffer[], root: Buffer, now: number): string | undefined {
   const last = new X509Certificate(chain.at(-1) ?? root);

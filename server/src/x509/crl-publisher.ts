@@ -46,7 +46,7 @@ export interface CrlPublisher {
   renew(): Promise<void>;
   /** Remaining share of the oldest list's life, between 0 and 1: an alarm belongs at one half. */
   freshness(): number;
-  /** When the first of the lists in use expires, in seconds since the epoch; undefined before there is one. */
+  /** Expiry of the first of the lists in use, in seconds since the epoch; undefined before there is one. */
   expiry(): number | undefined;
 }
 

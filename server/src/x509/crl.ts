@@ -47,7 +47,7 @@ interface CrlInput {
   readonly revoked: readonly RevokedCertificate[];
   /** Entries of an earlier list, as they stand there; they come first. */
   readonly kept?: readonly Buffer[];
-  /** Grows with every list of an issuer (RFC 5280 §5.2.3). */
+  /** Number, which grows with every list of an issuer (RFC 5280 §5.2.3). */
   readonly number: bigint;
   /** Seconds since the epoch. */
   readonly thisUpdate: number;

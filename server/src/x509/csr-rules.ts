@@ -80,13 +80,13 @@ interface ServiceSubject {
 
 interface InstanceSubject extends ServiceSubject {
   readonly provider: string;
-  /** From the path of a refresh, or from a field of the body; the request's own must agree with it. */
+  /** Id from the path of a refresh, or from a field of the body; the request's own must agree with it. */
   readonly instanceId?: PathElement | undefined;
 }
 
 /*
- * Below the server's own suffix: the name of this very instance, or the id before `.instanceid.`, as it was asked for before names
- * carried their owner. The certificate gets the instance's own name in the place of either.
+ * Id in a name below the server's own suffix: the name of this very instance, or the id before `.instanceid.`, as it
+ * was requested before names carried their owner. The certificate gets the instance's own name in the place of either.
  */
 function idFromOwnName(
   name: string,
@@ -120,7 +120,9 @@ function statedId(
   return own ?? rules.forms.instanceId(name, subject.provider, { suffix: rules.dnsSuffix, grants });
 }
 
-/* Below the server's own suffix there are its own names only: whatever else ended so could be one of another service. */
+/*
+ * True for the service's own names below the server's own suffix: any other name there could be one of another service.
+ */
 function mayHoldOwnName(before: string, subject: ServiceSubject, rules: NamingRules, grants: ServiceGrants): boolean {
   if (before === `${subject.service}.${subject.domain}`) return true;
   return before === `${subject.service}.${grants.dnsForm}` && grants.mayUseSuffix(rules.dnsSuffix);

@@ -109,7 +109,7 @@ function readRequest(der: Buffer): CertificateRequest {
   info.finish('the request information');
   const commonName = commonNameOf(subject);
   const subjectKey = parseSubjectKey(spki);
-  // Not loaded before: an object for a key costs more than it, and stays until garbage is collected.
+  // Loaded only here: an object for a key costs more than it, and stays until garbage is collected.
   const key = { family: keyFamilies[subjectKey.kind], key: subjectKeyPem(subjectKey) };
   if (!isSignedBy(key, algorithm, { signed, signature })) {
     loadSubjectKey(subjectKey); // throws for what is no key at all

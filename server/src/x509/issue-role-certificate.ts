@@ -30,14 +30,14 @@ export interface RoleCertificateDeps extends IssueDeps, DecideAgainDeps {
 
 export interface RoleCertificateInput {
   readonly csr: string;
-  /** From the path; without them the common name of the request says which role is meant. */
+  /** Role from the path; without it the common name of the request names the role. */
   readonly role?: { readonly domain: DomainName; readonly name: RoleName } | undefined;
   readonly requestedSeconds?: number | undefined;
   /** The certificate that the caller presented. */
   readonly presented?: AskersCertificate | undefined;
   /** DNS names of the certificate that the caller presented. */
   readonly heldDnsNames: ReadonlySet<string>;
-  /** Where the caller is, as text. */
+  /** Address of the caller, as text. */
   readonly address: string;
   /** Called with the cost of finding that the role is held, which is checked twice. */
   readonly compared?: Compared | undefined;

@@ -4,7 +4,7 @@ import type { Issuer, SigningKind } from './issuer.ts';
 import { nameConstraintsIn } from './name-constraints.ts';
 import { keyBits, keyIdentifierOf } from './subject-key.ts';
 
-/** Where an issuer is kept: its certificate with the chain that follows it, and its private key, both PEM. */
+/** Files of an issuer: its certificate with the chain that follows it, and its private key, both PEM. */
 export interface IssuerFiles {
   readonly certificate: string;
   readonly key: string;

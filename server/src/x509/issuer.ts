@@ -5,7 +5,7 @@ import { type Oid, oids } from './oids.ts';
 
 /** A certificate authority that signs: one intermediate with its private key. */
 export interface Issuer {
-  /** Its subject key identifier in hexadecimal. */
+  /** Subject key identifier in hexadecimal. */
   readonly id: string;
   /** The Name that its certificates carry as issuer, as it stands in its own certificate. */
   readonly name: Buffer;
@@ -16,11 +16,11 @@ export interface Issuer {
   /** Seconds since the epoch. */
   readonly notBefore: number;
   readonly notAfter: number;
-  /** Where its revocation list is, as its certificates say. */
+  /** Addresses of its revocation list, as its certificates state them. */
   readonly distributionPoints: readonly string[];
   /** Constraints of its own certificate and of those above it. */
   readonly nameConstraints: readonly NameConstraints[];
-  /** Its own certificate, and those up to the root without it, as they follow a leaf. PEM. */
+  /** Chain: its own certificate, and those up to the root without it, as they follow a leaf. PEM. */
   readonly chainPem: string;
 }
 

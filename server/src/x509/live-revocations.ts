@@ -9,11 +9,11 @@ export interface LiveRevocations {
   hasThumbprint(thumbprint: string): boolean;
   /** Revocations of one issuer that have not expired, in order of revocation. */
   ofIssuer(issuer: string): readonly RevocationRow[];
-  /** Grows with every revocation that is noticed; another history of the store has other numbers. */
+  /** Number of revocations noticed; another history of the store has other numbers. */
   readonly sequence: number;
   /**
-   * When another history of the store was read, in seconds since the epoch; 0: it has had one. What was made of revocations until then may lack
-   * some under the same number.
+   * Time when another history of the store was read, in seconds since the epoch; 0: it has had one. Lists made until
+   * then may lack some revocations under the same number.
    */
   readonly rereadAt: number;
   /** Reads what is new. Throws `StoreUnavailableError`; what is known stays known. */

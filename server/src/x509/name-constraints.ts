@@ -60,7 +60,7 @@ function readSubtrees(reader: DerReader, tag: number): ConstrainedNames {
   return names;
 }
 
-/** Why an authority with these constraints may not certify these names; undefined when it may. */
+/** Reason why an authority with these constraints may not certify these names; undefined if it may. */
 export function constraintFault(
   { commonName, altNames }: { readonly commonName: string; readonly altNames: readonly AltName[] },
   constraints: readonly NameConstraints[],

@@ -25,7 +25,7 @@ export interface RoleHolder {
   readonly heldDnsNames: ReadonlySet<string>;
   /** Prefix of the holder's DNS name, with a dot at the end; absent where it has none. */
   readonly dnsStart?: string | undefined;
-  /** Where the request comes from, four or sixteen octets in hexadecimal; absent where others come from there as well. */
+  /** Address of the request, four or sixteen octets in hexadecimal; absent where other clients share it. */
   readonly address?: string | undefined;
 }
 

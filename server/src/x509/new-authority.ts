@@ -35,7 +35,7 @@ export const authorityDays = { root: 3650, intermediate: 1825 } as const;
 /* RFC 5280 §4.2.1.3: keyCertSign is bit 5, cRLSign bit 6. */
 const authorityUsage = extension(oids.keyUsage, true, element(0x03, Uint8Array.of(1, 0x06)));
 const rootConstraints = extension(oids.basicConstraints, true, sequence(derTrue));
-/** It may sign leaves only. */
+/** Constraint of an intermediate: it may sign leaves only. */
 const intermediateConstraints = extension(oids.basicConstraints, true, sequence(derTrue, smallInteger(0)));
 
 /** The extensions of an intermediate that say what it may certify. */

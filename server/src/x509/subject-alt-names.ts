@@ -10,7 +10,7 @@ export type AltName =
 
 const contextTags = { email: 0x81, dns: 0x82, uri: 0x86, ip: 0x87 } as const;
 
-/** More names than this are refused before any of them is looked at. */
+/** Maximum of names; more are refused before any of them is examined. */
 export const maxAltNames = 64;
 const maxAltNameLength = 2048;
 

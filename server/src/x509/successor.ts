@@ -24,7 +24,7 @@ export interface Succession {
   readonly names: readonly NamesToIssue[];
 }
 
-/** Why an authority may not begin to sign here; none where it may. */
+/** Reasons why an authority may not begin to sign here; empty if it may. */
 export function successorFaults(issuer: Issuer, { now, longestLife, roots, names }: Succession): readonly string[] {
   const missing = roots.filter(({ pem }) => !leadsTo(issuer.chainPem, pem, now)).map(({ option }) => option);
   const constrained = names.map((each) => constraintFault(each, issuer.nameConstraints));
@@ -57,7 +57,7 @@ function leadsTo(chainPem: string, rootsPem: string, now: number): boolean {
 /* RFC 5280 §4.2.1.3: keyCertSign is bit 5, cRLSign bit 6. */
 const authorityBits = 0x06;
 
-/** Without the extension a key may be used for everything. */
+/** True if key usage allows issuing; without the extension a key may be used for everything. */
 function mayIssue({ chainPem }: Issuer): boolean {
   const [own = Buffer.alloc(0)] = certificatesInPem(chainPem);
   const usage = readCertificate(own).extensions.get(oids.keyUsage.hex);

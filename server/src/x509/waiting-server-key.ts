@@ -12,7 +12,7 @@ export interface ServerCertificateFiles {
   readonly key: string;
 }
 
-/** By then whoever wrote a key has ended. */
+/** Time after which the writer of a key has ended for certain. */
 const dayMs = 86_400_000;
 
 const prefixOf = (files: ServerCertificateFiles) => `${basename(files.key)}.next`;
@@ -30,8 +30,9 @@ export async function writeWaitingKey(files: ServerCertificateFiles, privateKey:
 }
 
 /**
- * Puts the key that waits for the certificate in place into use. Afterwards it waits on, for a day, since another server may be about to do the
- * same with a certificate that has been replaced meanwhile. `now` in milliseconds. Throws when a file cannot be read or written.
+ * Activates the key that waits for the certificate in place. It stays for a day, since another server may be about to
+ * do the same with a certificate that has been replaced meanwhile. `now` in milliseconds. Throws when a file cannot be
+ * read or written.
  */
 export async function settleServerKey(files: ServerCertificateFiles, now: number): Promise<void> {
   for (;;) {

@@ -26,7 +26,7 @@ export interface OptionSchema {
 
 /** An option, or a section of options. */
 export interface OptionDescription {
-  /** Its dotted name; `[]` stands for an item of a list: `certificates.issuers[].state`. */
+  /** Dotted name; `[]` stands for an item of a list: `certificates.issuers[].state`. */
   readonly option: string;
   readonly meaning: string;
   readonly isSection: boolean;
@@ -81,7 +81,7 @@ function yamlOf(value: unknown): string | undefined {
   return typeof value === 'string' || value === undefined ? value : JSON.stringify(value);
 }
 
-/** Names say their unit at their end. */
+/** Unit at the end of an option's name. */
 function unitOf(option: string): string | undefined {
   if (option.endsWith('Seconds')) return 'seconds';
   if (option.endsWith('Ms')) return 'milliseconds';

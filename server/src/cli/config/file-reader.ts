@@ -54,7 +54,7 @@ export class FileReader {
 
 /** Neither a folder nor a pipe, which would be waited for. Links are followed: secrets are often mounted as such. */
 function readPlainFile(file: string): Buffer {
-  // Without O_NONBLOCK, opening a pipe would wait for a writer.
+  // O_NONBLOCK: opening a pipe would otherwise wait for a writer.
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const stats = fstatSync(descriptor);

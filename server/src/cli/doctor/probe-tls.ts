@@ -8,7 +8,7 @@ import type { ServerCheck } from '@signet/policy-engine/server-identity';
 export interface TlsProbe {
   readonly notBefore: number;
   readonly notAfter: number;
-  /** Its clock, from the `Date` header. */
+  /** Time of its clock, from the `Date` header. */
   readonly date?: number;
 }
 

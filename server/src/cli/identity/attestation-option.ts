@@ -3,7 +3,7 @@ import { SignetClientError } from '@signet/client';
 import { processEnvironment } from '../../config/env.ts';
 import { runShell } from './run-shell.ts';
 
-/** Where what attests the instance comes from; one of the two, or none. */
+/** Source of the instance's attestation; one of the two, or none. */
 interface AttestationSource {
   readonly attestation?: string;
   readonly attestationCommand?: string;

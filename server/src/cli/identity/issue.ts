@@ -33,7 +33,7 @@ export function parseDays(text: string): number {
   return Number(text);
 }
 
-/** Says so when a certificate ends before the days that were asked for: what is printed has only the end. Times in milliseconds. */
+/** Warns when a certificate ends before the requested days: the output has only the end. Times in milliseconds. */
 export function warnOfShorterLife(days: number | undefined, askedAt: number, notAfter: number): void {
   // A day is the shortest life that can be asked for: an hour is a clock that is off.
   if (days === undefined || askedAt + days * 86_400_000 - notAfter <= 3_600_000) return;

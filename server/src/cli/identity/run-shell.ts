@@ -15,7 +15,7 @@ interface ShellResult {
   readonly output: string;
 }
 
-/** More than this of what a command writes is not kept. */
+/** Maximum of a command's output that is kept. */
 const maxOutputBytes = 65_536;
 
 /** Runs a command of the operator in a shell, with nothing to read; what it writes on standard error is shown. Never throws. */

@@ -6,7 +6,7 @@ import { UsageError } from '../usage-error.ts';
 interface Reached {
   /** Base URL by the option. */
   readonly baseUrl?: string | undefined;
-  /** Where the server listens; port 0 for a free one. */
+  /** Address on which the server listens; port 0 for a free one. */
   readonly host: string;
   readonly port: number;
   /** Further names and addresses of the server, the one that clients use first. */

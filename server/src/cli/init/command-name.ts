@@ -1,7 +1,7 @@
 import { accessSync, constants, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 
-/** Where a command was typed, and which program ran. */
+/** Working directory and program of a command. */
 interface Running {
   /** The script of this program. */
   readonly script: string;

@@ -24,7 +24,7 @@ export function configText(config: NewConfig): string {
   const values = {
     profile: 'signet',
     listen: { host, port },
-    // With port 0 the server picks one, and its address follows.
+    // Port 0: the server picks one, and its address follows.
     ...(baseUrl !== undefined && { baseUrl }),
     dataDir: 'data',
     ...(postgres !== undefined && { store: { kind: 'postgres', postgres: placeOf(postgres) } }),

@@ -16,7 +16,7 @@ import { type At, type PlacedAuthority, writePair } from './authority.ts';
 /** The files of an authority that is there already: an issuing one, and the certificate of its root. */
 export interface AuthorityFiles {
   readonly root: string;
-  /** Its certificate, followed by those up to the root. */
+  /** Certificate, followed by those up to the root. */
   readonly issuerCert: string;
   readonly issuerKey: string;
 }
@@ -114,7 +114,7 @@ export function isPermitted({ issuer }: Pick<GivenAuthority, 'issuer'>, altName:
   return constraintFault({ commonName: '', altNames: [altName] }, issuer.nameConstraints) === undefined;
 }
 
-/** Puts the authority into the folder of the server. */
+/** Writes the authority into the folder of the server. */
 export async function placeAuthority({ issuer, root, key }: GivenAuthority, at: At): Promise<PlacedAuthority> {
   await writePair(at('ca', 'intermediate'), { certificate: issuer.chainPem, key });
   for (const name of ['root.cert.pem', 'bundle.pem']) await replaceFile(at('ca', name), root, { mode: 0o644 });

@@ -65,7 +65,7 @@ async function fillAlone<Result>(folder: string, fill: (at: At) => Promise<Resul
 }
 
 function openNewFolder(folder: string): NewFolder {
-  // Also what another one has made since.
+  // Checked again for files that another process has made since.
   refuseToOverwrite(folder);
   const at: At = (...parts) => join(folder, ...parts);
   const present = presentIn(folder);

@@ -26,7 +26,7 @@ const flags = {
   key: '--postgres-key',
 } as const;
 
-/** Gives a command the options. */
+/** Adds the options to a command. */
 export function postgresOptions(command: Command): Command {
   return command
     .option(
@@ -41,7 +41,7 @@ export function postgresOptions(command: Command): Command {
     .option(`${flags.key} <file>`, 'its key, PEM');
 }
 
-/** Where the database is, with absolute paths; undefined without the options. Throws `UsageError` naming the option. */
+/** Place of the database, with absolute paths; undefined without the options. Throws `UsageError` naming the option. */
 export function postgresSettings(options: PostgresOptions): PostgresSettings | undefined {
   const file = (path: string | undefined) => (path === undefined ? undefined : resolve(path));
   const given = {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { listen } from '../../http/listen.ts';
 
-/** Where a browser brings the answer of the issuer (RFC 8252 §7.3). */
+/** Listener to which a browser brings the answer of the issuer (RFC 8252 §7.3). */
 interface Loopback extends AsyncDisposable {
   readonly redirectUri: string;
   /** The address that the browser was sent to, once. Rejects when the signal fires. */

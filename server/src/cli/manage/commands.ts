@@ -149,7 +149,7 @@ export function timeOf(text: string): string {
   return formatTimestamp(systemClock.now() + Number(span[1]) * unitMs);
 }
 
-/** For options that take an integer. */
+/** Parser for options that take an integer. */
 export function wholeNumber(text: string): number {
   if (/^\d{1,10}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be an integer.');

@@ -54,7 +54,7 @@ export function problemsMarkdown(problems: readonly DocumentProblem[]): string {
   return `${texts.join('\n\n')}\n`;
 }
 
-/** Names of domains have letters, digits, `.`, `-` and `_` only: in code they are nothing else. */
+/** Table of domains, whose names have letters, digits, `.`, `-` and `_` only: they need no escaping in code. */
 function tableOf(domains: readonly DomainPlan[]): string[] {
   if (domains.length === 0) return [];
   const rows = domains.slice(0, maxShownDomains).map(({ domain, totals: { add, change, remove, access } }) => {

@@ -112,7 +112,7 @@ function formatOf({ format, json = false }: PlanOptions): Format {
   return 'json';
 }
 
-/** On standard output; people read warnings and refusals on standard error as well. */
+/** Prints on standard output; people read warnings and refusals on standard error as well. */
 function say(made: Plan, format: Format): void {
   if (format === 'json') {
     print(made, true);

@@ -8,7 +8,7 @@ interface OptionFacts {
   readonly examples: readonly [unknown];
   /** The first version that has it. */
   readonly since: Version;
-  /** Where the name does not say it, as `…Seconds` does. */
+  /** Unit, if the name does not say it, as `…Seconds` does. */
   readonly unit?: string;
   /** Fallback where the option is absent and has no default of its own. */
   readonly absent?: string;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { sshExtensions } from '../../ssh/ssh-profile.ts';
 import { about, day, hostGrammar, pathSchema, seconds } from './about.ts';
 
-/** Below it every instance has a name, whatever its id. */
+/** DNS suffix below which every instance has a name, whatever its id. */
 const suffix = z.string().max(maxSuffixLength).regex(hostGrammar, 'must be a lower-case host name');
 
 /** An address of a list in certificates; `{issuer}` is the id of the authority that signed them. */

@@ -33,7 +33,7 @@ export interface Attested {
   readonly joinToken?: string | undefined;
   /** Principals that the provider vouches for in an SSH host certificate. */
   readonly sshPrincipals?: readonly string[] | undefined;
-  /** For the instance, as they are. */
+  /** Attributes for the instance, unchanged. */
   readonly attributes: Readonly<Record<string, string>>;
 }
 

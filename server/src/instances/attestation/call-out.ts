@@ -35,7 +35,7 @@ export interface CallOutDeps {
   readonly clock: Clock;
   /** Predicate: the certificate with this serial number (lower-case hexadecimal) was revoked. */
   readonly isRevoked: (serial: string) => boolean;
-  /** For the whole exchange: name look-up, connection, request and answer. */
+  /** Timeout of the whole exchange: name look-up, connection, request and answer. */
   readonly timeoutMs: number;
   /** Predicate: many clients have this address. */
   readonly isShared: (address: string) => boolean;
@@ -63,7 +63,7 @@ type ExchangeDeps = CallOutDeps & { readonly lookUp: LookUp };
 
 interface Target {
   readonly url: URL;
-  /** Where to connect: looked up once and then fixed, so that no second look-up can lead elsewhere. */
+  /** Address to connect to: looked up once and then fixed, so that no second look-up can lead elsewhere. */
   readonly address: string;
   readonly host: string;
 }
@@ -211,7 +211,7 @@ function isProvider(
   };
 }
 
-/** In milliseconds since the epoch; 0 for a certificate that cannot be read. */
+/** Time of issue in milliseconds since the epoch; 0 for a certificate that cannot be read. */
 function issueTimeIn({ raw }: PeerCertificate): number {
   try {
     return issueTimeOf(readCertificate(raw)) * 1000;
@@ -290,7 +290,10 @@ export async function readBounded(body: AsyncIterable<Uint8Array>): Promise<stri
   return (await readAtMost(body, maxAnswerBytes)).toString('utf8');
 }
 
-/* Only 200 confirms. A redirect is not followed and says nothing; every other status is the provider's refusal. */
+/*
+ * Accepts an answer: only 200 confirms. A redirect is not followed and confirms nothing; every other status is the
+ * provider's refusal.
+ */
 function acceptAnswer(provider: PrincipalName, status: number, text: string): string {
   if (status === 200) return text;
   if (status >= 300 && status < 400) {

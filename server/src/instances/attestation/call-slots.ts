@@ -25,7 +25,7 @@ export class CallSlots {
     return this.#all === 0;
   }
 
-  /** Takes a slot until `release`, or says why there is none. */
+  /** Takes a slot until `release`, or returns the share that is used up. */
   take({ key, operation }: CallOutCaller): TakenBy | undefined {
     const own = this.#callers.get(key) ?? 0;
     if (own >= maxInFlightOfCaller) return 'caller';

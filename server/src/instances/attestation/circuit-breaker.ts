@@ -14,7 +14,7 @@ export function createCircuitBreaker(threshold: number, pauseMs: number): Circui
   let openUntil = 0;
   const pauseLeft = (now: number) => {
     const left = openUntil - now;
-    // More than a pause: the clock was set back, and says nothing of how long it has been.
+    // A pause longer than the maximum means that the clock was set back, so that its length is unknown.
     return failures < threshold || left <= 0 || left > pauseMs ? 0 : left;
   };
   return {

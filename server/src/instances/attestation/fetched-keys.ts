@@ -5,11 +5,11 @@ import { type CompactVerifyGetKey, errors } from 'jose';
 const freshMs = 600_000;
 /** While they cannot be had, those known are used for so long. */
 const usableMs = 3_600_000;
-/** They are asked for again not more often than this, whatever comes. */
+/** Minimum pause between two fetches, whatever comes. */
 const pauseMs = 10_000;
 
 interface FetchedKeysDeps {
-  /** Asks for the keys, in bounded time. */
+  /** Fetches the keys, in bounded time. */
   readonly load: () => Promise<CompactVerifyGetKey>;
   readonly clock: Clock;
   /** The error for whoever needs a key while they cannot be had. */
@@ -45,7 +45,7 @@ class FetchedKeys {
   #known: KnownKeys | undefined;
   #failure: { readonly cause: unknown } | undefined;
   #asking: Promise<void> | undefined;
-  /** When the last attempt ended. */
+  /** Time when the last attempt ended. */
   #triedAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: FetchedKeysDeps) {
@@ -62,7 +62,7 @@ class FetchedKeys {
     throw this.#deps.unavailable(this.#failure?.cause);
   }
 
-  /** Asks for keys that are not fresh. */
+  /** Fetches the keys if they are not fresh. */
   async renew(): Promise<void> {
     if (this.#known !== undefined && this.#ageOf(this.#known.at) < freshMs) return;
     const isWaitedFor = this.#failure === undefined || !this.#isUsable;
@@ -70,7 +70,7 @@ class FetchedKeys {
     if (isWaitedFor) await asked;
   }
 
-  /** Asks for keys that are not known; answers whether there are others than those, whoever asked for them. */
+  /** Fetches for an unknown key; returns whether there are other keys than those, whoever fetched them. */
   async areOthers(than: CompactVerifyGetKey): Promise<boolean> {
     await this.#ask();
     return this.#known?.find !== than;
@@ -85,7 +85,7 @@ class FetchedKeys {
     return Math.abs(this.#deps.clock.now() - at);
   }
 
-  /** Asks, or joins whoever does; does nothing in the pause. Never rejects. */
+  /** Starts or joins a fetch; does nothing in the pause. Never rejects. */
   #ask(): Promise<void> | undefined {
     if (this.#asking === undefined && this.#ageOf(this.#triedAt) < pauseMs) return undefined;
     this.#asking ??= this.#load();

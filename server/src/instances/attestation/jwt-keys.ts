@@ -8,7 +8,7 @@ import { type AttestationProvider, ProviderFailedError } from './attestation.ts'
 import { fetchedKeys } from './fetched-keys.ts';
 import { type JwtIssuer, type SignedJwtDeps, signedJwtProvider } from './signed-jwt.ts';
 
-/** Where the keys of a token issuer come from: exactly one of the two. */
+/** Sources of a token issuer's keys: exactly one of the two. */
 interface JwtIssuerOptions extends JwtIssuer {
   /** A file with a JWK set. */
   readonly keysFile?: string | undefined;
@@ -80,7 +80,7 @@ function keysAt(address: string, { clock, fetch }: Pick<JwtProviderDeps, 'clock'
 }
 
 interface JwtProviderDeps extends Pick<SignedJwtDeps, 'clock' | 'instances'> {
-  /** Asks for keys at an address. */
+  /** Fetches keys from an address. */
   readonly fetch: BoundedFetch;
 }
 

@@ -73,9 +73,9 @@ async function signedClaims(text: string, keys: CompactVerifyGetKey, field: stri
 /** The claims that are relied on: every one of them is required, although `jose` would take a token without `exp`. */
 interface CheckedClaims {
   readonly claims: object;
-  /** When it was issued, in milliseconds since the epoch. */
+  /** Time of issue, in milliseconds since the epoch. */
   readonly issuedAt: number;
-  /** When the token ends for us, in seconds since the epoch. */
+  /** Expiry of the token with the allowed skew, in seconds since the epoch. */
   readonly end: number;
 }
 

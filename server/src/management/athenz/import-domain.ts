@@ -80,7 +80,7 @@ function convertDomain({ domain, isPlain }: AthenzExport): { shape: DocumentShap
 type Kind = 'roles' | 'groups' | 'services';
 type PartOf<K extends Kind> = NonNullable<AthenzDomain[K]>[number];
 
-/** Between the name of the domain and that of a part. */
+/** Separators between the name of the domain and that of a part. */
 const joints = { roles: ':role.', groups: ':group.', services: '.' } as const;
 
 /** Parts of one kind by their short names. */
@@ -123,7 +123,9 @@ function convertGroup(findings: Findings, name: string, group: AthenzGroup): Gro
   return { ...described(group.description), members: convertMembers(findings, name, group.groupMembers) };
 }
 
-/** In Athenz policies say what the role may; here it is the one that administers the domain. */
+/**
+ * Reports the administrators: in Athenz policies say what the role may; here it is the one that administers the domain.
+ */
 function reportAdministrators(findings: Findings, { name, roles }: AthenzDomain): void {
   const admin = (roles ?? []).find((role) => foldAscii(role.name).replace(`${foldAscii(name)}:role.`, '') === 'admin');
   for (const { memberName } of admin?.roleMembers ?? []) {

@@ -60,7 +60,7 @@ function membersOf({ members, ...rest }: Values, name: string): Values {
   return { ...renamed(rest, {}), [name]: each(members, (member) => renamed(member, memberNames)) };
 }
 
-/** Names in camel case, or as the table has them. */
+/** Renames members to camel case, or as the table has them. */
 function renamed(values: Values, names: Readonly<Record<string, string>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(values).map(([name, value]) => {

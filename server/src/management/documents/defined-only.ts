@@ -2,7 +2,7 @@ type Defined<Values> = { [Key in keyof Values as undefined extends Values[Key] ?
   [Key in keyof Values as undefined extends Values[Key] ? Key : never]?: Exclude<Values[Key], undefined>;
 };
 
-/** Without the members that are undefined. */
+/** Object without the members that are undefined. */
 export function definedOnly<Values extends object>(values: Values): Defined<Values> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<Values>;
 }

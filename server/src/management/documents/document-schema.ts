@@ -37,7 +37,7 @@ export const assertionSchema = strict({
   action: textSchema(maxTexts.action),
   resource: textSchema(maxTexts.resource).regex(withoutBlanks, 'must not hold blanks'),
   role: textSchema(maxTexts.role),
-  /** Where the rule counts; absent: everywhere. */
+  /** Conditions under which the assertion applies; absent: always. */
   conditions: conditionsSchema.optional(),
   /** True if bundles carry action and resource in the case given; decisions ignore case. */
   caseSensitive: z.boolean().optional(),
@@ -84,7 +84,7 @@ const quota = z
   .max(10_000_000, 'must be at most 10,000,000')
   .optional();
 
-/** At most how many of each a domain may have, where that differs from what the server says. */
+/** Maximum of each kind in a domain, where it differs from the server's. */
 export const quotasSchema = strict({
   roles: quota,
   members: quota,

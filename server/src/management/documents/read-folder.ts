@@ -68,7 +68,7 @@ const bytesACharacter = 3;
 /** The text of a regular file, or what is wrong with it. Links are followed: Kubernetes mounts documents as such. */
 function readText(file: string): string | Extract<DocumentResult, { readonly kind: 'bad' }> {
   try {
-    // Without O_NONBLOCK, opening a pipe would wait for a writer.
+    // O_NONBLOCK: opening a pipe would otherwise wait for a writer.
     const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const stats = fstatSync(descriptor);

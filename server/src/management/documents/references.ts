@@ -16,7 +16,7 @@ interface ReferenceReport {
   readonly warnings: readonly DocumentProblem[];
 }
 
-/** Where the documents may refer to. */
+/** Domains to which the documents may refer. */
 interface ReferenceWorld extends KnownServices {
   /** Domains after the documents are applied. */
   readonly after: ReadonlyMap<DomainName, DomainContent>;

@@ -42,7 +42,10 @@ export const maxNodes = 600_000;
 const scalarMark = '\u001f';
 const beginnings: ReadonlySet<string> = new Set(['-', '[', '{', '*', '"', "'", scalarMark]);
 
-/** Why a text is too large to be parsed. It is counted by its tokens: a parsed entry takes four kilobytes, a token nothing. */
+/**
+ * Reason why a text is too large to be parsed. It is counted by its tokens: a parsed entry takes four kilobytes, a
+ * token nothing.
+ */
 function sizeFault(text: string): string | undefined {
   if (text.length > maxCharacters) return tooLong;
   const names = new Set<string>();
@@ -155,7 +158,7 @@ export function formatPath(path: FieldPath): string {
 /** The entries of mappings by their keys, of those that were looked into: there may be ten thousand, and a problem with each. */
 type KnownPairs = Map<YAMLMap, ReadonlyMap<string, Pair>>;
 
-/** Goes as far along the path as the document does: a missing part is where it should have been. */
+/** Follows the path as far as the document does: a missing part is reported where it should have been. */
 function find(
   root: Node | null,
   path: FieldPath,
@@ -191,7 +194,7 @@ function stepInto(
 }
 
 function pairsOf({ items }: YAMLMap): ReadonlyMap<string, Pair> {
-  // No key is there twice.
+  // Keys are unique.
   return new Map(items.flatMap((item) => (isScalar(item.key) ? [[String(item.key.value), item] as const] : [])));
 }
 

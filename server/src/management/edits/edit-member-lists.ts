@@ -29,7 +29,7 @@ export type MemberList = ListKey<'role'> | ListKey<'group'>;
 
 type List = RoleFields | GroupFields;
 
-/** From what stands in a path. Throws `InvalidNameError`. */
+/** Parses names in a path. Throws `InvalidNameError`. */
 export function parseMemberList(kind: MemberList['kind'], domain: DomainName, name: unknown): MemberList {
   return kind === 'role'
     ? { kind, domain, name: parseRoleName(name, 'roleName') }

@@ -3,7 +3,7 @@ import type { Schema } from '../database-schema.ts';
 
 /** A store at one end of a copy. */
 export interface CopyEnd {
-  /** For messages; names no user and no password. */
+  /** Place for messages; names no user and no password. */
   readonly place: string;
   /** Runs `work` on the store as of one instant, however long it takes. */
   snapshot<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result>;

@@ -11,7 +11,7 @@ export const markTable = 'copy_mark';
 export interface CopyMark {
   /** Identity of the source store, whatever has changed in it since. */
   readonly source: string;
-  /** Over the rows of the source as they are copied. */
+  /** Digest of the rows of the source as they are copied. */
   readonly digest: string;
   /** The table and key of the last row that was copied; absent before the first. */
   readonly last?: { readonly table: string; readonly key: Key };
@@ -52,7 +52,7 @@ export async function removeMark(db: Kysely<Schema>): Promise<void> {
   await sql`drop table ${sql.table(markTable)}`.execute(db);
 }
 
-/** Why a partial copy is not opened as a store. */
+/** Error for a partial copy, which is not opened as a store. */
 export function partialCopy(place: string): StoreRefusedError {
   const help = 'finish it with `signet store copy --resume`, or remove it';
   return new StoreRefusedError('partial-copy', `store \`${place}\` is a partial copy of another one: ${help}`);

@@ -14,7 +14,7 @@ export interface CopiedRows {
   readonly epoch: number;
   readonly counter: number;
   readonly rows: number;
-  /** Over all rows, of the source and of the target. */
+  /** Digest of all rows, of the source and of the target. */
   readonly digest: string;
   /** `resumed` after the rows that were there; `restarted` when the source had changed since, so that they were removed. */
   readonly began: 'new' | 'resumed' | 'restarted';
@@ -69,8 +69,8 @@ export function copyRows(source: CopyEnd, target: CopyTarget, options: CopyOptio
 }
 
 /**
- * Puts the rows of the source in the place of those of the target, in one transaction: ended at any point, the target holds all of the one or all of the
- * other. Throws `ConflictError` when the target does not hold `expected` any more.
+ * Replaces the rows of the target by those of the source, in one transaction: ended at any point, the target holds all
+ * of the one or all of the other. Throws `ConflictError` when the target does not hold `expected` any more.
  */
 export function replaceRows(
   source: CopyEnd,

@@ -12,7 +12,7 @@ const largePageCharacters = 4_000_000;
 /** Parameters of one statement; SQLite takes 32,766, PostgreSQL 65,535. */
 const maxParameters = 32_000;
 
-/** Where reading goes on: after the row with this key. */
+/** Position for reading on: after the row with this key. */
 export type Key = readonly Value[];
 
 const textValue = z.string().nullable();

@@ -1,7 +1,7 @@
 /** A table as a copy sees it: the same in every kind of database. */
 export interface TableShape {
   readonly name: string;
-  /** By name, in the order of their letters. */
+  /** Columns by name, in the order of their letters. */
   readonly columns: readonly ColumnShape[];
   /** The columns of the primary key, in its order. */
   readonly key: readonly string[];

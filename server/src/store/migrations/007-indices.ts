@@ -24,7 +24,7 @@ async function indexIssued(db: Kysely<unknown>): Promise<void> {
     .column('intended_at')
     .where(sql.ref('state'), '=', 'intended')
     .execute();
-  // With the end: which of them still count is answered by the index alone, however many an instance had before.
+  // Includes the end, so that the index alone finds the valid ones, however many an instance had before.
   await db.schema.dropIndex('certificates_by_instance').execute();
   await db.schema
     .createIndex('certificates_of_instance')
@@ -32,7 +32,7 @@ async function indexIssued(db: Kysely<unknown>): Promise<void> {
     .columns(['provider', 'instance_id', 'not_after'])
     .where(sql.ref('instance_id'), 'is not', null)
     .execute();
-  // By their key id; they are few beside those of X.509.
+  // Index by key id; they are few beside those of X.509.
   await db.schema
     .createIndex('certificates_of_ssh')
     .on('certificates')

@@ -31,7 +31,7 @@ class TextTransformer extends OperationNodeTransformer {
   protected override transformNodeImpl<Node extends OperationNode>(node: Node): Node {
     const transformed = super.transformNodeImpl(node);
     if (!isText(transformed)) return transformed;
-    // Where the schema builder takes a type it takes one in words, too.
+    // The schema builder also accepts a type as raw SQL.
     return RawNode.createWithSql('text collate "C"') as OperationNode as Node;
   }
 }

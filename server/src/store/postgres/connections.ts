@@ -89,7 +89,7 @@ export class PostgresConnections {
     }
   }
 
-  /** Where the primary is, for messages; undefined while there is none. */
+  /** Host of the primary, for messages; undefined while there is none. */
   host(): string | undefined {
     return this.#current?.host.name;
   }
@@ -140,7 +140,10 @@ export class PostgresConnections {
     await this.#looking;
   }
 
-  /** Where none is known the hosts are asked first: a primary that is there again must not be refused until the next look in the background. */
+  /**
+   * Pool of the primary. If none is known the hosts are asked first: a primary that is there again must not be refused
+   * until the next poll in the background.
+   */
   async #primary(): Promise<Pooled> {
     if (this.#current === undefined)
       await Promise.race([this.#askNow(), sleep(answerWaitMs, undefined, { ref: false })]);
@@ -294,7 +297,7 @@ export class PostgresConnections {
       connectionTimeoutMillis: connectTimeoutMs,
       types: numbersAsNumbers,
       ssl: this.#tlsOf(place),
-      // Never one of the environment.
+      // An explicit password, never one of the environment.
       password: async () => (passwordFile === undefined ? '' : (await readFile(passwordFile, 'utf8')).trimEnd()),
       stream: () => {
         const socket = new Socket();
@@ -396,7 +399,7 @@ async function lineageOf(client: pg.ClientBase, timeoutMs: number): Promise<Line
   }
 }
 
-/** No connection more is asked for until some time has passed. False where there is none to wait for. */
+/** Stops opening connections for some time. False where there is none to wait for. */
 function narrow(pool: pg.Pool, size: number): boolean {
   if (pool.totalCount === 0) return false;
   pool.options.max = pool.totalCount;

@@ -33,7 +33,7 @@ export interface DatabaseFacts {
   readonly usedByOthers: number;
   /** Processes of Signet that are connected: those that listen, or their addresses if these are more. */
   readonly processes: number;
-  /** Why no server starts with this schema; undefined when it is up to date. */
+  /** Reason why no server starts with this schema; undefined if it is up to date. */
   readonly schemaProblem: string | undefined;
 }
 
@@ -57,8 +57,8 @@ const facts = `
       from ours) as servers`;
 
 /**
- * Asks the primary of the hosts; nothing is changed. Throws `StoreRefusedError` and `StoreUnavailableError` as opening the store does, but for
- * its schema.
+ * Queries the primary of the hosts; nothing is changed. Throws `StoreRefusedError` and `StoreUnavailableError` as
+ * opening the store does, but for its schema.
  */
 export async function inspectPostgres(settings: PostgresSettings): Promise<DatabaseFacts> {
   const place = `${settings.hosts.join(',')}/${settings.database}`;

@@ -6,7 +6,7 @@ import type { PostgresConnections } from './connections.ts';
 /** The channel of hints that something has changed. They say nothing more: what is true stands in the tables. */
 const channel = 'signet';
 
-/** For the transaction of a change. */
+/** Statement in the transaction of a change. */
 export const tellOthers = `select pg_notify('${channel}', '')`;
 
 /** A hint to oneself that does not arrive within this time shows that the connection goes through a pooler, in milliseconds. */
@@ -92,7 +92,7 @@ export function listen({ connections, onProblem }: ListenerDeps): Listener {
   };
 }
 
-/** Over a connection of the pool, as the hints of changes. */
+/** Notifies over a connection of the pool, like the hints of changes. */
 async function tell(connections: PostgresConnections, payload: string): Promise<void> {
   const sender = await connections.connect();
   let isBroken = true;

@@ -21,7 +21,7 @@ const lockAttempts = 24;
 const stepTimeoutMs = 3_600_000;
 
 export interface MigrateOptions {
-  /** For messages. */
+  /** Place for messages. */
   readonly place: string;
   readonly now: number;
   /** `check`: an older schema is refused. */
@@ -38,8 +38,9 @@ const levelTable = sql`create table if not exists schema_level (
   id integer primary key check (id = 1), least_program integer not null)`;
 
 /**
- * Brings the schema up to date: one server does it, the others wait until it is done. A schema of a newer program is fine as long as
- * that program says so. Throws `StoreRefusedError` for any other, and `StoreUnavailableError` when the wait is too long.
+ * Migrates the schema: one server does it, the others wait until it is done. A schema of a newer program is accepted as
+ * long as that program says so. Throws `StoreRefusedError` for any other, and `StoreUnavailableError` when the wait is
+ * too long.
  */
 export async function migrate(connections: PostgresConnections, options: MigrateOptions): Promise<void> {
   const queries = new PostgresQueries(connections, migrationUse, [new ByteWiseText()]);

@@ -52,7 +52,7 @@ export async function openPostgresStore(
   }
 }
 
-/** For messages: names no user and no password. */
+/** Place for messages: names no user and no password. */
 export function placeOf({ hosts, database }: PostgresSettings): string {
   return `${hosts.join(',')}/${database}`;
 }

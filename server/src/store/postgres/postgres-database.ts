@@ -29,7 +29,7 @@ interface PostgresDeps {
 /** Result of one query of the database's state. */
 interface Seen {
   readonly state: StoreState;
-  /** When the newest change was written. */
+  /** Time of the newest change. */
   readonly at: number;
   /** The clock of the database. */
   readonly time: Moment;

@@ -86,7 +86,10 @@ const notTrusted = /^ERR_SSL_.*_ALERT_/;
 /** TLS: a certificate that does not prove the identity of the database. */
 const untrusted = /^(ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|CERT_|EPROTO)/;
 
-/** Why a store cannot be opened: what only the operator can change is a refusal. Names neither the password nor its file. */
+/**
+ * Error for a store that cannot be opened: a cause that only the operator can change is a refusal. Names neither the
+ * password nor its file.
+ */
 export function refusalOf(error: unknown, where: string): unknown {
   if (error instanceof StoreRefusedError) return error;
   const state = sqlStateOf(error);

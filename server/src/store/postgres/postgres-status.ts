@@ -62,7 +62,7 @@ export interface TableSize {
   readonly estimate: number;
 }
 
-/** To count the rows of a table is to read it. */
+/** Size above which a table's rows are not counted: counting reads it. */
 const largeBytes = 100_000_000;
 const sizeRow = z.object({ table: z.string(), bytes: z.int(), estimate: z.int() });
 

@@ -58,7 +58,7 @@ function isSame(one: string, other: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** For a backup that is changed from now on: a copy of a backup that became a store. */
+/** Invalidates the seal of a backup that is changed from now on: a copy of a backup that became a store. */
 export function breakSeal(database: Database.Database): void {
   if (hasSeal(database)) database.exec(`drop table ${sealTable}`);
 }
@@ -68,7 +68,7 @@ export function hasSeal(database: Database.Database): boolean {
   return found !== undefined;
 }
 
-/** Names a key without telling anything of it. */
+/** Id of a key that reveals nothing of it. */
 function keyIdOf(key: Buffer): string {
   return createHash('sha256').update('signet backup seal key\0').update(key).digest('hex').slice(0, 16);
 }

@@ -48,7 +48,7 @@ function copy(storeFile: string, partial: string): void {
     requireInStep(database, storeFile, witness);
     database.prepare('vacuum into ?').run(partial);
   } catch (error) {
-    // Only what is written is the new file's: everything else is the store's.
+    // A write error concerns the new file; everything else the store.
     throw isWriteError(error) ? error : refusalOf(storeFile, error);
   } finally {
     database?.close();

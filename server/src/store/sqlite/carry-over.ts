@@ -76,7 +76,7 @@ function readable<Result>(read: () => Result): Result | undefined {
 const columnRows = z.array(z.object({ name: z.string() }));
 const revocationColumns = ['revoked_at', 'revocation_reason', 'revoked_by', 'revocation_sequence'];
 
-/** Not yet as revoked ones: their places in the order of revocations may be taken. */
+/** Keeps certificates, revoked ones not marked yet: their places in the order of revocations may be taken. */
 function keepCertificates(database: Database.Database): number {
   const info = columnRows.parse(database.prepare("select name from pragma_table_info('certificates')").all());
   const columns = info.map(({ name }) => name).filter((name) => !revocationColumns.includes(name));
@@ -146,7 +146,7 @@ function keepSigningKeys(database: Database.Database): number {
   return changes;
 }
 
-/* Only the numbers go on: the next list holds what ended since the one of the backup. */
+/* Keeps the numbers of revocation lists only: the next list holds what expired since the one of the backup. */
 function keepCrlNumbers(database: Database.Database): number {
   const insert = `insert into main.revocation_lists select * from replaced.revocation_lists where true
     on conflict (issuer) do update set number = max(number, excluded.number)`;
@@ -154,8 +154,9 @@ function keepCrlNumbers(database: Database.Database): number {
 }
 
 /*
- * Names that the backup and the replaced store do not give to the same holder: those that only the replaced store knows come to an end, and
- * those that were deleted or used again since the backup begin again. What was given to either ends, as with a deletion.
+ * Ends names that the backup and the replaced store do not give to the same holder: those that only the replaced store
+ * knows are deleted, and those that were deleted or used again since the backup begin again. Credentials of either end,
+ * as with a deletion.
  */
 function endNames(database: Database.Database, now: number): number {
   const at = now * 1000;
@@ -221,7 +222,9 @@ const revokeOfEnded = `
     revocation_sequence = ended.sequence
   from ended where new.serial = ended.serial`;
 
-/** No version of a domain is used for two contents, also of one that only the replaced store knows. */
+/**
+ * Keeps versions, so that none of a domain is used for two contents, also of one that only the replaced store knows.
+ */
 function keepVersions(database: Database.Database): number {
   database.exec(`
     insert into main.domains (name, enabled, deleted, policy_version, policy_modified, dns_form)
@@ -235,7 +238,7 @@ function keepVersions(database: Database.Database): number {
 const headRow = z.object({ audit_head: z.string() });
 const idRow = z.object({ id: z.int() });
 
-/** Where the chain of the replaced store goes on from the backup's, the backup gets the rest of it. */
+/** Keeps the rest of the audit log, if the chain of the replaced store goes on from the backup's. */
 function keepAudit(database: Database.Database): number | undefined {
   const { audit_head: head } = headRow.parse(database.prepare('select audit_head from main.meta').get());
   const { audit_head: oldHead } = headRow.parse(database.prepare('select audit_head from replaced.meta').get());

@@ -22,7 +22,7 @@ export interface StoreCheck {
   readonly counter: number;
   readonly domains: number;
   readonly auditRecords: number;
-  /** Over the schema and every row. */
+  /** Digest of the schema and every row. */
   readonly digest: string;
   /** Seal: whether it is a backup that the holder of the key made; `other-key` also where no key is given. */
   readonly seal: SealState;

@@ -48,7 +48,7 @@ function configured(database: Database.Database): Database.Database {
   }
 }
 
-/** In parts: one call reads at most 2 GiB. */
+/** Read in parts: one call reads at most 2 GiB. */
 const partBytes = 2 ** 28;
 
 /** Empty when there is no such file. */

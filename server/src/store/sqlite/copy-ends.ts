@@ -85,7 +85,7 @@ function removeUnfilled(file: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${file}${suffix}`, { force: true });
 }
 
-/** Also looks at its schema, when it is one. */
+/** True for a partial copy; for a store its schema is checked too. */
 function isPartialCopy(file: string): boolean {
   // An empty file is a store that was never filled.
   if (lstatSync(file).size === 0) return false;

@@ -41,7 +41,10 @@ export function fileIdentity(file: string): FileIdentity | undefined {
   }
 }
 
-/** Why no file can be seen at a path: the code of the system (`ENOENT`, `EACCES`, ...); undefined when there is one. */
+/**
+ * Reason why no file can be seen at a path: the code of the system (`ENOENT`, `EACCES`, ...); undefined if there is
+ * one.
+ */
 export function whyUnseen(file: string): string | undefined {
   try {
     lstatSync(file);

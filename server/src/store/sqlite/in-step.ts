@@ -6,7 +6,7 @@ import { hasSeal } from './backup-seal.ts';
 import { isMarked } from './partial-copy.ts';
 import { isFurther, type Position, readWitness, type WitnessState, witnessFileOf } from './witness.ts';
 
-/** Why a store is not what was acknowledged. */
+/** Loss of acknowledged changes by a store. */
 export interface Loss {
   readonly reason: 'behind' | 'witness';
   readonly message: string;
@@ -33,7 +33,7 @@ export function readPosition(database: Database.Database): Position {
  */
 export function findLoss(database: Database.Database, file: string, before: WitnessState): Loss | undefined {
   const store = readPosition(database);
-  // It may have been made since, with the first change.
+  // The witness may have been created since, with the first change.
   const witness = before === 'missing' ? readWitness(file) : before;
   if (witness === 'missing') {
     // A store that is new, of an older program, or the copy of a backup never had one.
@@ -62,7 +62,7 @@ export function whatIsLost(
 
 /** Throws `StoreRefusedError` for a store that lacks what was acknowledged, or that a copy has not filled yet. */
 export function requireInStep(database: Database.Database, file: string, before: WitnessState): void {
-  // Its witness may say already how far it will have come.
+  // Checked first: its witness may already state the final position of the copy.
   if (isMarked(database)) throw partialCopy(file);
   const loss = findLoss(database, file, before);
   if (loss !== undefined) throw new StoreRefusedError(loss.reason, loss.message);

@@ -49,7 +49,7 @@ function mergeFrames(database: Buffer, log: Log | undefined): Buffer {
   return merged;
 }
 
-/** Where in the log the newest committed form of each page is, and the size of the database after the last commit. */
+/** Positions in the log of each page's newest committed form, and the size of the database after the last commit. */
 function committedPages(log: Log): { readonly pages: ReadonlyMap<number, number>; readonly pageCount?: number } {
   const { bytes, pageSize } = log;
   const pages = new Map<number, number>();

@@ -65,7 +65,7 @@ export async function openSqliteStore(file: string, options: SqliteStoreOptions 
   }
 }
 
-/** Where there was a store, an empty one is not made in its place. */
+/** Refuses a lost file: an empty store is not created in its place. */
 export function refuseLostFile(file: string): void {
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) return;
   const witness = readWitness(file);
@@ -75,7 +75,7 @@ export function refuseLostFile(file: string): void {
   throw new StoreRefusedError('missing', `store \`${file}\` is gone, its witness is there: ${help}`);
 }
 
-/** Why a store cannot be opened, in the words of the server. */
+/** Error for a store that cannot be opened, in the words of the server. */
 export function refusalOf(file: string, error: unknown): unknown {
   if (isNoDatabase(error)) {
     return new StoreRefusedError('corrupt', `store \`${file}\` is not a SQLite database`, { cause: error });

@@ -18,16 +18,19 @@ import { syncNameOf, writeError } from './written-file.ts';
 
 /** Result of a restore. */
 export interface Restored {
-  /** Over schema and rows as they came from the backup: that of `signet backup`. */
+  /** Digest of schema and rows as they came from the backup: that of `signet backup`. */
   readonly digest: string;
   readonly epoch: number;
-  /** Where the store that was replaced is now; absent when there was none. */
+  /** Path of the store that was replaced; absent when there was none. */
   readonly replaced?: string;
   /** State carried over from the replaced store; absent if unreadable or absent. */
   readonly kept?: KeptRows;
 }
 
-/** Why a backup is believed: the key that sealed it, or the digest that its making printed, told by an operator. */
+/**
+ * Proof that a backup is authentic: the key that sealed it, or the digest that its making printed, given by an
+ * operator.
+ */
 export type BackupProof = { readonly sealKey: Buffer | undefined } | { readonly digest: string };
 
 export interface RestoreOptions {
@@ -37,11 +40,12 @@ export interface RestoreOptions {
 }
 
 /**
- * Puts a backup in the place of the store. The store gets an epoch that was never used, so that hosts take its bundles although their
- * versions may have gone back. Certificates, revocations, instances, signing keys and audit records of the store that is replaced live on; when
- * it cannot be read, or has lost changes, join tokens are spent. No server may have the store open. Until the last step
- * the old store stays as it was; then it is kept beside the new one. Throws `StoreRefusedError` for a backup that cannot be used,
- * `StoreUnavailableError` when the store is open elsewhere or the disk is full.
+ * Replaces the store by a backup. The store gets an epoch that was never used, so that hosts accept its bundles
+ * although their versions may be lower. Certificates, revocations, instances, signing keys and audit records of the
+ * replaced store are carried over; when it is unreadable, or has lost changes, join tokens are spent. No server may
+ * have the store open. Until the last step the old store stays as it was; then it is kept beside the new one. Throws
+ * `StoreRefusedError` for a backup that cannot be used, `StoreUnavailableError` when the store is open elsewhere or the
+ * disk is full.
  */
 export async function restoreStore(storeFile: string, backup: string, options: RestoreOptions): Promise<Restored> {
   const fresh = `${storeFile}.restore-${process.pid}`;

@@ -252,7 +252,7 @@ export class SqliteStoreDatabase implements StoreDatabase {
     try {
       checkSchema(reads, file, schemas);
       if (witness !== undefined) requireInStep(reads, file, witness);
-      // It has been read from: so SQLite has the log open, and no other process removes it.
+      // Read before: so SQLite has the log open, and no other process removes it.
       const log = fileIdentity(`${file}-wal`);
       return { identity, log, reader, writer: openWriter?.(log) };
     } catch (error) {

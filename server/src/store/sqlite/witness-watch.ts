@@ -2,9 +2,9 @@ import { type FSWatcher, watch } from 'node:fs';
 import { type FileIdentity, fileIdentity } from './file-checks.ts';
 import { witnessFileOf } from './witness.ts';
 
-/** Between two hints, in milliseconds: a burst of changes is looked at once. */
+/** Pause between two hints, in milliseconds: a burst of changes is read at once. */
 const pauseMs = 20;
-/** Until a witness that was removed or replaced is watched again, in milliseconds. */
+/** Delay until a witness that was removed or replaced is watched again, in milliseconds. */
 const rewatchMs = 1000;
 
 /**

@@ -91,7 +91,7 @@ export class WitnessWriter {
     this.#descriptor = openSync(witnessFileOf(storeFile), 'r+');
   }
 
-  /** On the disk when this returns. Throws errors of the system. */
+  /** Writes and syncs the position. Throws errors of the system. */
   write(position: Position): void {
     const at = (position.sequence % places) * placeBytes;
     const read = readSync(this.#descriptor, this.#said, 0, placeBytes, at);

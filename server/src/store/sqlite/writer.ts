@@ -20,7 +20,7 @@ interface WriterDeps {
   readonly writtenBy: string;
 }
 
-/** When the newest record was written, by whose clock. */
+/** Time of the newest record, and the process whose clock it is. */
 export interface WrittenTime {
   /** Milliseconds since the epoch; 0 before the first. */
   readonly at: number;
@@ -29,7 +29,7 @@ export interface WrittenTime {
 
 interface MetaRow extends Position, WrittenTime {}
 
-/** For the pages of a change, in KiB. */
+/** Page cache of a change, in KiB. */
 const cacheKiB = 2000;
 
 interface Transacted<Result> {
@@ -115,7 +115,7 @@ export class StoreWriter {
     });
   }
 
-  /** Brings what a removed log holds into the file of the store. Throws when that cannot be done now. */
+  /** Copies the content of a removed log into the file of the store. Throws when that is impossible now. */
   saveLog(): void {
     try {
       const outcome = z.array(z.object({ busy: z.int() })).parse(this.#database.pragma('wal_checkpoint(TRUNCATE)'));
@@ -140,14 +140,16 @@ export class StoreWriter {
     if (!this.#deps.isLogInPlace()) throw new StoreUnavailableError(logRemoved);
   }
 
-  /** Without a sync of its own, a deferred change becomes durable with the next one that has one. */
+  /**
+   * Sets the sync mode: without a sync of its own, a deferred change becomes durable with the next one that has one.
+   */
   #prepareFor(durability: Durability): void {
     if (durability === this.#durability) return;
     this.#database.exec(`pragma synchronous = ${durability === 'deferred' ? 'NORMAL' : 'FULL'}`);
     this.#durability = durability;
   }
 
-  /** Gives the transaction that is open its number, and the time that `timeAfter` answers. */
+  /** Assigns the open transaction its number, and the time that `timeAfter` returns. */
   #numbered(timeAfter: WriterDeps['timeAfter']): { readonly position: Position; readonly at: number | undefined } {
     const last = this.#meta.get();
     if (last === undefined) throw new Error('the store has no state');
