@@ -37,7 +37,7 @@ export const usage = `usage: npm run bench -- [${parts.join(' | ')}]... [--quick
 /** A command line that cannot be taken. The message ends with how it is written. */
 export class UsageError extends Error {}
 
-/** What a command line has: its options, and words beside them. Throws a UsageError when it is wrong. */
+/** Parsed command line: its options, and words beside them. Throws a UsageError when it is malformed. */
 export function parseWords<Known extends NonNullable<ParseArgsConfig['options']>>(
   args: readonly string[],
   options: Known,

@@ -25,18 +25,18 @@ interface Call {
   readonly path: string;
   readonly type?: string;
   readonly body?: string;
-  /** What must be answered, so that it is this that is measured. */
+  /** Expected status of the answer, so that the intended work is measured. */
   readonly status: number;
 }
 
 interface Bench {
   readonly rounds: number;
   readonly requests: number;
-  /** Processor time of the server for each of so many calls, in microseconds, a round each. */
+  /** Processor time of the server for each of `calls`, in microseconds, one value a round. */
   cost(call: Call | (() => Call), agent?: () => Agent): Promise<number[]>;
 }
 
-/** What each kind of work costs on a server process, beside what `costs` counts for it. */
+/** Cost of each kind of work on a server process, beside its value in `costs`. */
 export async function budgetsPart({ folder, quick }: PartContext): Promise<PartReport> {
   const home = join(folder, 'signet');
   const config = join(home, 'signet.yaml');
@@ -104,7 +104,7 @@ async function measureServer(
   const form = 'application/x-www-form-urlencoded';
   const json = 'application/json';
   const scope = 'grant_type=client_credentials&scope=catalog:domain';
-  // As many small values as such a body may hold: what it costs to parse them is the most that a byte can cost.
+  // Maximum of small values in such a body: parsing them is the most that a byte can cost.
   const list = `[${'1,'.repeat(999)}1]`;
   const body = `{"expiryTime":[${Array.from({ length: 9 }, () => list).join()}]}`;
   const refused = { method: 'POST', path: '/rolecert', type: json, body, status: 400 };
@@ -157,7 +157,7 @@ async function measureServer(
 /** A domain whose bundle is about this long. */
 const bundleBytes = 450_000;
 const bigRules = 2000;
-/** Domains that nobody may look at. */
+/** Domains that the caller may not look at. */
 const otherDomains = 500;
 
 function bigDocument(): string {

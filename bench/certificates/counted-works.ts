@@ -4,9 +4,9 @@ import { ownInstructions } from '../measure/instructions.ts';
 import { openWorks, runWork } from './works.ts';
 
 export interface CountOrder {
-  /** Of the store. */
+  /** Folder of the store. */
   readonly folder: string;
-  /** Of the counter. */
+  /** Folder of the counter's dumps. */
   readonly countIn: string;
   readonly names: readonly string[];
 }

@@ -54,7 +54,7 @@ const names = [
 
 type Operations = Readonly<Record<(typeof names)[number], (turn: number) => Promise<unknown>>>;
 
-/** What the store does for one instance, spread over all that it holds. */
+/** Store operations of one instance, spread over all that it holds. */
 function operations(store: Store, serials: string[]): Operations {
   const indexOf = (turn: number) => (turn * 7919) % serials.length;
   return {
@@ -108,7 +108,7 @@ async function ratioAcross(name: keyof Operations, sides: readonly Side[]): Prom
   return ratioOf(many, few);
 }
 
-/** What the store does in one with few and in one with many certificates, side by side. */
+/** Store operations with few and with many certificates, side by side. */
 export async function fullStoreTable({ folder, quick }: { folder: string; quick: boolean }): Promise<string> {
   const sizes = [2048, quick ? 10_240 : 204_800] as const;
   const sides = await Promise.all(

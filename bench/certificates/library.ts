@@ -6,7 +6,7 @@ import type { Authority } from '@signet/server/x509/certificate-authority';
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const lifeMs = 86_400_000;
 
-/** What the certificate library's own interface leads to: read, verify, generate. */
+/** Issuing by the certificate library's own interface: read, verify, generate. */
 export function issueWithLibrary(pem: string, authority: Authority): () => Promise<string> {
   return async () => {
     const request = new x509.Pkcs10CertificateRequest(pem);

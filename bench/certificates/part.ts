@@ -38,7 +38,7 @@ async function measure(works: readonly Work[], quick: boolean): Promise<(name: s
   return (name) => results.get(name) ?? [];
 }
 
-/** What a certificate costs, against the least work that it takes and against the certificate library used plainly. */
+/** Cost of a certificate, against the least work that it takes and against the certificate library used plainly. */
 export async function certificatesPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const { rounds, times } = planOf(quick);
   const { works, close } = await openWorks(folder, (rounds + 1) * times);

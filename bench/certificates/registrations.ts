@@ -54,7 +54,7 @@ function domainOf(domain: string, service: string, resource: string): DomainCont
 }
 
 export interface Registrations {
-  /** Makes join tokens and requests of so many new instances, which register one after the other. */
+  /** Makes join tokens and requests of `count` new instances, which register one after the other. */
   readonly prepare: (count: number) => Promise<void>;
   readonly register: () => Promise<unknown>;
   readonly close: () => Promise<void>;

@@ -7,12 +7,12 @@ const script = fileURLToPath(new URL('./lone-work.ts', import.meta.url));
 
 export type LoneWork = 'refresh' | 'register';
 
-/** How often the disk is synced for one of these that nobody shares it with, counted by strace; undefined where that is not installed. */
+/** Number of disk syncs for one of these alone, counted by strace; undefined where that is not installed. */
 export function syncsOfLone(work: LoneWork, folder: string, count: number): number | undefined {
   if (spawnSync('strace', ['-V']).status !== 0) return undefined;
   const syncs = (times: number): number => {
     const out = join(folder, `syncs-${work}-${times}.txt`);
-    // What is prepared is the same in both runs.
+    // The preparation is the same in both runs.
     const node = [process.execPath, '--conditions=@signet/source', script, folder, work, String(times), String(count)];
     execFileSync('strace', ['-f', '-qq', '-e', 'trace=fsync,fdatasync,sync_file_range,msync', '-o', out, ...node]);
     return readFileSync(out, 'utf8').match(/\b(?:fsync|fdatasync|sync_file_range|msync)\(/g)?.length ?? 0;

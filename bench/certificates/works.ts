@@ -18,7 +18,7 @@ export interface Work {
   readonly run: () => Promise<unknown>;
   /** Requests under way at once. */
   readonly width: number;
-  /** Of the repetitions. */
+  /** Share of the repetitions. */
   readonly share?: number;
 }
 
@@ -29,12 +29,12 @@ export const alone = 'an instance refreshed, store included, alone';
 /** From the body of the request on: its token is spent, all of it is decided, and decided again where it is recorded. */
 export const newAlone = 'an instance registered with a join token, store included, alone';
 
-/** Those that come together share a write to the disk. */
+/** Widths of concurrent requests, which share a write to the disk. */
 const widths = [16, 64] as const;
-/** Of the repetitions of others: what is alone waits for the disk. */
+/** Share of repetitions for lone work, which waits for the disk. */
 const loneShare = 0.1;
 
-/** What no issuing can do without: load the request's key, verify one signature, make one. */
+/** Least work of issuing: load the request's key, verify one signature, make one. */
 function leastWork(pem: string, privateKey: KeyObject, load: (spki: Buffer) => unknown): () => Promise<unknown> {
   const { subjectKey } = parseCertificateRequest(pem);
   const data = randomBytes(400);
@@ -49,7 +49,7 @@ function leastWork(pem: string, privateKey: KeyObject, load: (spki: Buffer) => u
 
 const loadDer = (spki: Buffer) => createPublicKey({ key: spki, format: 'der', type: 'spki' });
 
-/** Everything that is measured, over a store of its own in the folder; `times` is how often each may run at most. */
+/** Works to measure, over a store of its own in the folder; `times` is the maximum number of runs of each. */
 export async function openWorks(
   folder: string,
   times: number,
@@ -91,7 +91,7 @@ export async function openWorks(
   };
 }
 
-/** Runs a work so many times at least, as many at once as it says. Returns how often it ran. */
+/** Runs a work at least `times`, with its own width. Returns the number of runs. */
 export async function runWork({ run, width, share = 1 }: Work, times: number): Promise<number> {
   const batches = Math.ceil((times * share) / width);
   for (let batch = 0; batch < batches; batch += 1) await Promise.all(Array.from({ length: width }, run));

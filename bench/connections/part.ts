@@ -23,7 +23,7 @@ interface Held {
   readonly after: number;
 }
 
-/** What kept connections of updaters cost, over one and over several processes of a server. */
+/** Cost of updaters' kept connections, over one and over several processes of a server. */
 export async function connectionsPart({ folder, quick }: PartContext): Promise<PartReport> {
   const count = quick ? 2000 : 10_000;
   const contender = asPacked(await createSignet(folder), packServer(folder), 'ours');

@@ -56,7 +56,7 @@ async function countPlan(plan: WorkloadPlan, { folder, wrapper }: InstructionCou
   return [...counts].map(([mix, ofMix]) => ({ plan, mix, counts: ofMix }));
 }
 
-/** As a share of rates, like the figures of processor time: the least of the others ÷ ours. */
+/** Figure as a share of rates, like those of processor time: the least of the others ÷ Signet's. */
 function figureOf({ plan: { kind, size }, mix, counts }: Cell): Figure {
   const least = Math.min(...handCoded.bare.map((engine) => counts.get(engine) ?? Number.POSITIVE_INFINITY));
   const name = `${kind}, ${size} assertions, ${mix}`;

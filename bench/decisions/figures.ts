@@ -6,7 +6,7 @@ import { type Kind, kinds } from './workload.ts';
 
 export const smallSize = 10;
 
-/** The least of ours ÷ the better of the hand-coded ones for each kind of wildcard. */
+/** Minimum of Signet's rate ÷ the better of the hand-coded ones for each kind of wildcard. */
 export function decisionFigures(results: readonly PlanResult[]): readonly Figure[] {
   const fresh = results.filter(({ names }) => names === 'fresh');
   const small = fresh.filter(isSmall);
@@ -19,7 +19,7 @@ export function decisionFigures(results: readonly PlanResult[]): readonly Figure
     .filter((figure) => figure !== undefined);
 }
 
-/** Minimum of ours ÷ the better engine written by hand. */
+/** Minimum of Signet's rate ÷ the better engine written by hand. */
 const minShare = 0.4;
 
 /** The aim is set for engines as short as can be; those that test the domain show how much of the rest that is. */

@@ -10,7 +10,7 @@ export interface PlanResult {
   readonly names: Names;
   /** Decisions a second of processor time, round by round, of the engines that could be measured. */
   readonly rates: ReadonlyMap<EngineName, readonly number[]>;
-  /** Nanoseconds a decision of ours. */
+  /** Nanoseconds of a Signet decision. */
   readonly p50: number;
   readonly p99: number;
 }

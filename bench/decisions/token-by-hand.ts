@@ -15,8 +15,9 @@ interface KnownToken {
 export type DecideByHand = (header: string, certificate: Certificate, action: string, resource: string) => boolean;
 
 /**
- * What a service would write by hand for tokens that it has verified before, with the checks that the engine makes: the expiry of token and policy, the
- * certificate, the domain, capitals. Exact names only; it answers at once, where the engine answers with a promise.
+ * Hand-written equivalent for tokens that were verified before, with the checks that the engine makes: the expiry of
+ * token and policy, the certificate, the domain, capitals. Exact names only; it answers synchronously, where the engine
+ * answers with a promise.
  */
 export async function prepareByHand({
   rules,

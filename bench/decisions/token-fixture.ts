@@ -32,7 +32,7 @@ export interface TokenFixture {
   /** The first is allowed or denied by an assertion. */
   readonly question: Question;
   readonly rules: ReturnType<typeof createWorkload>['rules'];
-  /** An engine with the rules that keeps so many tokens. */
+  /** Engine with the assertions that caches `maxCachedTokens`. */
   engine(maxCachedTokens: number): PolicyEngine;
 }
 
@@ -40,7 +40,7 @@ function base64url(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
-/** So many tokens that differ in their id, bound to one certificate; 10,000 assertions. */
+/** Fixture of `count` tokens that differ in their id, bound to one certificate; 10,000 assertions. */
 export function createTokenFixture(count: number): TokenFixture {
   const { rules, questions } = createWorkload({ size: 10_000, layout: 'many roles', kind: 'exact' });
   const [question] = questions.get('hit, 1 role') ?? [];

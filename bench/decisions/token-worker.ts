@@ -24,7 +24,7 @@ const slowCalls: ReadonlySet<TokenCall> = new Set(['uncached', 'verify', 'verify
 /** Milliseconds of processor time after which a call runs as it does in a service that has run for a while. */
 const warmUpMs = 600;
 
-/** So many calls, one after the other. */
+/** Runs `count` calls, one after the other. */
 type Run = (count: number) => Promise<void> | void;
 
 /** More than the engine of the uncached calls keeps, so that each token was forgotten when it comes again. */

@@ -1,4 +1,4 @@
-/** One engine with one workload in a process of its own; measures when it is told to. */
+/** Worker with one engine and one workload in a process of its own; measures on order. */
 
 import { setImmediate as turn } from 'node:timers/promises';
 import { ownInstructions } from '../measure/instructions.ts';

@@ -1,16 +1,16 @@
-/** How the assertions lie over the roles. */
+/** Distribution of the assertions over the roles. */
 export const layouts = ['many roles', 'one role'] as const;
 export type Layout = (typeof layouts)[number];
 
-/** Which field of the assertions holds wildcards. */
+/** Field of the assertions that holds wildcards. */
 export const kinds = ['exact', 'prefix', 'inner', 'action prefix', 'role pattern'] as const;
 export type Kind = (typeof kinds)[number];
 
-/** What the requests of a round are. */
+/** Requests of a round. */
 export const mixes = ['hit, 1 role', 'miss, 1 role', 'hit, 50 roles', 'miss, 50 roles'] as const;
 export type Mix = (typeof mixes)[number];
 
-/** One assertion; `role` is a short name, `resource` has its domain. */
+/** Assertion; `role` is a short name, `resource` has its domain. */
 export interface Rule {
   readonly effect: 'ALLOW' | 'DENY';
   readonly role: string;

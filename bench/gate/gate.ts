@@ -11,7 +11,7 @@ import { checkOut } from './other-tree.ts';
 
 export const gateUsage = 'usage: npm run bench -- gate [COMMIT] [--part PART]... [--rounds N]';
 
-/** What a change of the usual kind moves, and what is measured in a minute or two. */
+/** Parts that a usual change affects, and that are measured in a minute or two. */
 const usualParts: readonly Part[] = ['token', 'unchanged', 'loading'];
 
 /**

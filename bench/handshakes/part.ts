@@ -5,7 +5,7 @@ import { createPeers, peerNames } from '../token/contenders.ts';
 import { costFigures, costTable, peerTable } from '../token/cost-tables.ts';
 import { createSignet, signetName } from '../token/signet.ts';
 
-/** What a token costs a server whose callers keep no connection: a full handshake of mutual TLS with each. */
+/** Cost of a token for callers that keep no connection: a full handshake of mutual TLS with each. */
 export async function handshakesPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const peers = (await createPeers(folder)).filter(({ name }) => name !== peerNames.oidc);
   const plan: ServersPlan = {

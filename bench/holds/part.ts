@@ -14,7 +14,7 @@ const mostMs = 50;
 export async function holdsPart({ quick }: PartContext): Promise<PartReport> {
   const held = new Map<string, number[]>();
   for (let round = 0; round < (quick ? 1 : 3); round += 1) {
-    // One after the other: each starts a server.
+    // Sequential: each starts a server.
     for (const [what, ms] of scenarios.flatMap(measured)) held.set(what, [...(held.get(what) ?? []), ms]);
   }
   const rows = [...held].map(([what, times]) => ({ what, ...spreadOf(times) })).sort((a, b) => b.median - a.median);

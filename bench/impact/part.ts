@@ -4,7 +4,7 @@ import { formatNumber, formatSpread, markdownTable } from '../measure/report.ts'
 import { spreadOf } from '../measure/statistics.ts';
 import { impactWorkloads } from './workload.ts';
 
-/** What it costs to say who gains and who loses which access: 1,000 assertions by 1,000 members, no two members alike. */
+/** Cost of an impact: 1,000 assertions by 1,000 members, no two members alike. */
 export async function impactPart({ quick }: PartContext): Promise<PartReport> {
   const rows = impactWorkloads({ assertions: 1000, members: 1000 }).map(({ name, before, after }) => {
     const times: number[] = [];

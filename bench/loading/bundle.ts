@@ -7,7 +7,7 @@ import { createWorkload, domain, kinds, type Rule } from '../decisions/workload.
 
 const bytesPerAssertion = 110;
 
-/** So many assertions make a payload of that size. */
+/** Number of assertions that make a payload of that size. */
 export function assertionsFor(megabytes: number): number {
   return Math.round((megabytes * 1_000_000) / bytesPerAssertion);
 }

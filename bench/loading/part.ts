@@ -25,7 +25,7 @@ interface Rounds {
   readonly sign: OwnCost[];
 }
 
-/** What a new bundle costs a running service and the server that signs it, and what the policies of an engine weigh. */
+/** Cost of a new bundle to a running service and to the server that signs it, and size of an engine's policies. */
 export async function loadingPart({ quick, counter }: PartContext): Promise<PartReport> {
   const figures: Figure[] = [];
   for (const megabytes of [1, 10]) {

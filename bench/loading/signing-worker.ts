@@ -62,7 +62,7 @@ function settle(): void {
   for (let round = 0; round < 3; round += 1) globalThis.gc();
 }
 
-/** What a signature costs, or the instructions of one. */
+/** Cost of a signature, or its instructions. */
 async function measure({ megabytes, countIn }: SigningOrder): Promise<OwnCost | number> {
   const [small, large] = [domainOf('small', 100), domainOf(domain, assertionsFor(megabytes))];
   const publisher = publisherOf([small, large]);

@@ -6,7 +6,7 @@ import { processTree } from './process-tree.ts';
 
 /** Counts the instructions of one process between two moments. */
 export interface InstructionCounter {
-  /** How it counts, for the report. */
+  /** Method of counting, for the report. */
   readonly method: string;
   /** The command to put before Node, so that the process can be counted. */
   readonly wrapper: readonly string[];

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 interface Surroundings {
-  /** Of Node. */
+  /** Flags of Node. */
   readonly flags?: readonly string[];
   /** A command that runs Node, such as valgrind. */
   readonly wrapper?: readonly string[];

@@ -1,6 +1,6 @@
 import { ownInstructions } from './instructions.ts';
 
-/** What a piece of work cost its process, and others in it. */
+/** Cost of a piece of work to its process, and to others in it. */
 export interface OwnCost {
   /** Milliseconds of processor time of all threads: those of the garbage collector and of the compiler count too. */
   readonly cpuMs: number;
@@ -15,12 +15,15 @@ export async function measureOwn(work: () => Promise<unknown>): Promise<OwnCost>
   return { cpuMs, longestTurnMs: watch.stop() };
 }
 
-/** As `measureCpu`; where the process is counted, instructions instead, whose dumps come into the folder `countIn`. */
+/**
+ * Processor time by `measureCpu`; where the process is counted, instructions instead, whose dumps are written to the
+ * folder `countIn`.
+ */
 export function costOf(work: () => Promise<unknown>, countIn: string | undefined): Promise<number> {
   return countIn === undefined ? measureCpu(work) : ownInstructions(countIn, work);
 }
 
-/** Milliseconds of processor time of all threads that the work takes, and nothing else: where it waits, nobody runs. */
+/** Milliseconds of processor time of all threads during the work: waiting costs nothing, as no other work runs. */
 export async function measureCpu(work: () => Promise<unknown>): Promise<number> {
   await nextTurn();
   const start = process.cpuUsage();

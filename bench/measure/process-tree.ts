@@ -17,15 +17,15 @@ export function treeCpuNanoseconds(pid: number): number {
   return sum(processTree(pid).map(processCpuNanoseconds));
 }
 
-/** What a process holds, in mebibytes. */
+/** Memory of a process, in mebibytes. */
 export interface HeldMemory {
   /** Pages in memory, those that others have as well among them. */
   readonly resident: number;
-  /** Those that nobody else has: what is free when it ends. */
+  /** Private memory: what is free when it ends. */
   readonly own: number;
 }
 
-/** What the kernel says of a process (`/proc/PID/smaps_rollup`). */
+/** Memory of a process by the kernel (`/proc/PID/smaps_rollup`). */
 export function heldMemory(pid: number): HeldMemory {
   const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
   const mebibytes = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1]) / 1024;
@@ -41,7 +41,7 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-/** Of mebibytes, for a figure: aims are in megabytes of 10^6 bytes. */
+/** Converts mebibytes for a figure: aims are in megabytes of 10^6 bytes. */
 export function inMegabytes({ median, low, high }: Spread): Spread {
   const of = (mebibytes: number) => (mebibytes * 2 ** 20) / 1e6;
   return { median: of(median), low: of(low), high: of(high) };

@@ -34,7 +34,7 @@ export async function startProgram(options: ProgramOptions, processor: number): 
   const command = [...pinTo(processor), ...(options.wrapper ?? []), process.execPath, ...options.args];
   const log = openSync(options.logFile, 'a');
   const child = spawn(command[0] ?? process.execPath, command.slice(1), {
-    // What an earlier run compiled helps nobody who starts a server for the first time.
+    // No compile cache: a server's first start on a machine has none.
     env: { ...process.env, NODE_ENV: 'production', NODE_DISABLE_COMPILE_CACHE: '1', ...options.environment },
     stdio: ['ignore', 'pipe', log],
   });

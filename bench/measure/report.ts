@@ -17,7 +17,7 @@ export function markdownTable(head: readonly string[], rows: readonly (readonly 
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** One aim with what was reached. */
+/** Aim with the reached value. */
 export function verdict(value: number, aim: number, kind: 'at most' | 'at least'): string {
   const reached = kind === 'at most' ? value <= aim : value >= aim;
   return `${kind} ${aim}: ${reached ? 'reached' : '**missed**'}`;

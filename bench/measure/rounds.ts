@@ -36,7 +36,7 @@ export async function cpuRounds(running: readonly Running[], plan: RoundPlan): P
 async function cpuOfRequests({ program, load }: Running, requests: number): Promise<number> {
   const before = treeCpuNanoseconds(program.pid);
   await load.send(requests);
-  await delay(20); // what the server still does for these requests, such as writing its log
+  await delay(20); // time for the server's remaining work on these requests, such as writing its log
   return (treeCpuNanoseconds(program.pid) - before) / 1000 / requests;
 }
 

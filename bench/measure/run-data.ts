@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Figure } from './figure.ts';
 
-/** What `--data` writes: the figures of one run and the machine that it was on. */
+/** Run data of `--data`: the figures of one run and the machine that it was on. */
 export interface RunData {
   readonly machine: string;
   readonly figures: readonly Figure[];

@@ -12,21 +12,21 @@ import { createSignet } from '../token/signet.ts';
 
 const serverProcessor = 1;
 const tokens = 10_000;
-/** What is done right after the start is done by then. */
+/** Delay after which work after the start is done. */
 const settleMs = 5000;
 
 const [ours, pair] = ['ours', 'ours, `--workers 2`'];
 
-/** What one server held in one round, in mebibytes. */
+/** Memory of one server in one round, in mebibytes. */
 interface Held {
   readonly idle: number;
   readonly loaded: number;
   readonly processes: number;
-  /** Of the process that was started last. */
+  /** Memory of the process that was started last. */
   readonly last: number;
 }
 
-/** What a server with a small store holds: all its processes, when it has done nothing and after ten thousand tokens. */
+/** Memory of a server with a small store: all its processes, idle and after ten thousand tokens. */
 export async function memoryPart({ folder, quick }: PartContext): Promise<PartReport> {
   const program = packServer(folder);
   const signet = await createSignet(folder);

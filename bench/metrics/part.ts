@@ -10,10 +10,13 @@ import { type Spread, spreadOf } from '../measure/statistics.ts';
 import { costTable } from '../token/cost-tables.ts';
 import { createSignet } from '../token/signet.ts';
 
-/** A token with metrics in units of one without, at most; and a scrape of so many series, in milliseconds of processor time. */
+/**
+ * Aims: a token with metrics in units of one without, at most; and a scrape of `series`, in milliseconds of processor
+ * time.
+ */
 const aims = { token: 1.03, scrapeMs: 2, series: 200 };
 
-/** What metrics cost: a token of the real server with and without them in turn, and a scrape. */
+/** Cost of metrics: a token of the real server with and without them in turn, and a scrape. */
 export async function metricsPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const configured = { 'without metrics': '', 'with metrics': 'metrics: { listen: { port: 0 } }\n' };
   const contenders = await Promise.all(
@@ -45,7 +48,7 @@ export async function metricsPart({ folder, quick, counter }: PartContext): Prom
   return { markdown, figures: [] };
 }
 
-/** As many series of the server as the aim is about, beside those of the process. */
+/** Scrapes the number of server series in the aim, beside those of the process. */
 async function scrape(format: 'text' | 'openmetrics', quick: boolean): Promise<{ series: number; cost: Spread }> {
   const { observer, read } = createServerMetrics();
   for (let route = 0; route < 3; route += 1) observer.answered(`/v1/route/${route}`, 'GET', 200, 0.001);

@@ -4,7 +4,7 @@ import { formatNumber, markdownTable, verdict } from '../measure/report.ts';
 import { startServer } from '../sizes/cold-start.ts';
 import { type Pair, refreshIntervalMs } from './pair.ts';
 
-/** What a server asks of the database while nobody asks anything of the server. */
+/** Database queries of an idle server. */
 export async function idleBlock(
   database: PostgresServer,
   { postgres }: Pair,

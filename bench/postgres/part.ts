@@ -8,7 +8,7 @@ import { refreshBlock } from './refresh.ts';
 import { requestsBlock } from './requests.ts';
 import { throughputBlock } from './throughput.ts';
 
-/** What a server on PostgreSQL costs beside the same one on SQLite. */
+/** Cost of a server on PostgreSQL beside the same one on SQLite. */
 export async function postgresPart({ folder, quick }: PartContext): Promise<PartReport> {
   const database = await startPostgres();
   if (database === undefined) return { markdown: `## PostgreSQL\n\n${noPostgres}`, figures: [] };

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, type AgentOptions, request } from 'node:https';
 import { benchRequest } from '../certificates/request.ts';
 
-/** Who registers the instances, with a join token for each. */
+/** Operator that registers the instances, with a join token for each. */
 export interface Operator {
   readonly baseUrl: string;
   readonly certificateFile: string;

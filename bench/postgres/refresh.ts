@@ -31,7 +31,7 @@ export async function refreshBlock(
       for (const [index, { program, load }] of sides.entries()) {
         const before = { server: processCpuNanoseconds(program.pid), database: database.cpuNanoseconds() };
         await ask(load, { kind: 'refresh', count });
-        await delay(20); // what the server still does for these requests
+        await delay(20); // time for the server's remaining work on these requests
         if (round === 0) continue; // the first round warms up
         costs[index]?.push((processCpuNanoseconds(program.pid) - before.server) / 1000 / count);
         if (index === 1) ofDatabase.push((database.cpuNanoseconds() - before.database) / 1000 / count);

@@ -109,7 +109,7 @@ function tableOf({ chapter, rows }: Page): string {
   return `### ${chapter.title}: figures\n\n${markdownTable(head, filled)}`;
 }
 
-/** One picture for each unit: what has another unit needs an axis of its own. */
+/** Pictures, one for each unit: another unit needs an axis of its own. */
 function picturesOf({ name, title }: Chapter, rows: readonly Row[]) {
   return [...Map.groupBy(rows, ({ unit }) => unit)].map(([unit, own]) => ({
     name:

@@ -31,7 +31,7 @@ export interface Changer {
 }
 
 const many = 1_000_000;
-/** As many as the smallest store has, but for the first. */
+/** Number of domains in the smallest store, but for the first. */
 const differentDomains = 99;
 const quotas = {
   roles: many,

@@ -33,7 +33,7 @@ export async function coldStart(home: FilledHome, folder: string): Promise<ColdS
   }
 }
 
-/** What the kernel says of the process (Linux, `/proc/PID/status`). */
+/** Memory of the process by the kernel (Linux, `/proc/PID/status`). */
 function memoryOf(pid: number): Pick<ColdStart, 'residentMebibytes' | 'peakMebibytes'> {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const mebibytes = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024;

@@ -11,7 +11,7 @@ import type { AssertionRecord, DomainContent, MemberRecord, RoleRecord } from '@
 import type { Store } from '@signet/server/model/store';
 import { diffDomains } from '@signet/server/store/diff-domains';
 
-/** How much a store holds. Everything is spread evenly, apart from one role of the first domain. */
+/** Size of a store. Everything is spread evenly, apart from one role of the first domain. */
 export interface StoreSize {
   readonly domains: number;
   readonly roles: number;

@@ -14,7 +14,7 @@ import { startWriter, type Writer } from './writer-process.ts';
 const refreshIntervalMs = 250;
 const liveAimMs = 100;
 
-/** What a large store costs: starting, memory, changes, and tokens meanwhile. */
+/** Cost of a large store: starting, memory, changes, and tokens meanwhile. */
 export async function sizesPart({ folder, quick }: PartContext): Promise<PartReport> {
   const packed = packServer(folder);
   const homes: FilledHome[] = [];

@@ -5,7 +5,7 @@ import { type Spread, spreadOf } from '../measure/statistics.ts';
 import { type ColdStart, coldStart } from './cold-start.ts';
 import type { FilledHome } from './stores.ts';
 
-/** How long a server takes until it answers, and what memory it then holds; figures are of the last size. */
+/** Time until a server answers, and its memory then; figures are of the last size. */
 export async function measureStarts(homes: readonly FilledHome[], folder: string, quick: boolean): Promise<PartReport> {
   const rows: string[][] = [];
   let last: Last | undefined;

@@ -15,7 +15,7 @@ const lookMs = 3;
 export interface LivePlan {
   readonly place: StorePlace;
   readonly baseUrl: string;
-  /** Whose certificate asks. */
+  /** Caller whose certificate is used. */
   readonly caller: Target;
   readonly refreshIntervalMs: number;
   readonly samples: number;

@@ -11,7 +11,7 @@ export interface Writer {
   costOf(change: ChangeKind, count: number): Promise<number>;
   /** Changes of every kind go on while `work` runs; how many there were comes with its result. */
   during<Result>(perSecond: number, work: () => Promise<Result>): Promise<{ result: Result; changes: number }>;
-  /** Makes changes, so many at once; seconds that they took. */
+  /** Makes `count` changes, `width` at once; returns the seconds that they took. */
   burst(count: number, width: number): Promise<number>;
   close(): void;
 }

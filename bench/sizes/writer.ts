@@ -1,4 +1,7 @@
-/** A process that changes a store: so many changes of a kind, or some of every kind again and again until it is told to stop. */
+/**
+ * Process that changes a store: a number of changes of a kind, or some of every kind again and again until it is told
+ * to stop.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { StorePlace } from '@signet/server/config/store-place';
 import { type ChangeKind, type Changer, changeKinds, openChanger } from './changes.ts';
@@ -40,7 +43,7 @@ async function costOf(open: Changer, kind: ChangeKind, count: number): Promise<n
   return (user + system) / count;
 }
 
-/** Seconds that so many changes take, `width` of them at once. */
+/** Seconds that `count` changes take, `width` of them at once. */
 async function burst(open: Changer, count: number, width: number): Promise<number> {
   const start = performance.now();
   let left = count;

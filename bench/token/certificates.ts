@@ -16,7 +16,7 @@ import {
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const issuingKeyUsages = KeyUsageFlags.keyCertSign + KeyUsageFlags.cRLSign;
 
-/** Who signs certificates: ours from a file, or one made for this run. */
+/** Authority that signs certificates: the server's from a file, or one made for this run. */
 export interface Authority {
   readonly certificate: X509Certificate;
   readonly key: webcrypto.CryptoKey;

@@ -5,7 +5,7 @@ import { ratioOf, ratioToMedian, type Spread } from '../measure/statistics.ts';
 
 export interface Costs {
   readonly cpu: Rounds;
-  /** Absent where instructions cannot be counted. */
+  /** Instructions; absent where they cannot be counted. */
   readonly instructions: Rounds | undefined;
 }
 
@@ -13,7 +13,7 @@ export interface Aim {
   /** Names the peer in the ids of figures. */
   readonly id: string;
   readonly peer: string;
-  /** The cost of ours in units of that of the peer, at most; absent where nobody has said how much it may be. */
+  /** Maximum cost of Signet in units of the peer's; absent without an aim. */
   readonly aim?: number;
 }
 

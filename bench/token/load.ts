@@ -1,9 +1,12 @@
-/** The load generator, a process of its own: so many requests over so many kept-alive connections of mutual TLS, and no more. */
+/**
+ * Load generator, a process of its own: a fixed number of requests over kept-alive connections of mutual TLS, and no
+ * more.
+ */
 import { readFileSync } from 'node:fs';
 import { Agent, type RequestOptions, request } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What to send; `expect` is the status of every answer. */
+/** Target of a request; `expect` is the status of every answer. */
 export interface Target {
   readonly url: string;
   readonly method: 'GET' | 'POST';

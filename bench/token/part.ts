@@ -15,7 +15,7 @@ const aims = [
   { id: 'oidc-provider', peer: peerNames.oidc, aim: 0.42 },
 ];
 
-/** What a token costs, ours against three peers. */
+/** Cost of a token, against three peers. */
 export async function tokenPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const contenders = [...(await createPeers(folder)), await createSignet(folder)];
   const plan: ServersPlan = { contenders, folder, target: async (contender, { baseUrl }) => contender.token(baseUrl) };

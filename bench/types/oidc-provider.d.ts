@@ -1,4 +1,4 @@
-/** What the benchmark uses of `oidc-provider`, which ships no types. */
+/** Types of the parts of `oidc-provider` in use, which ships none. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
 

@@ -6,7 +6,10 @@ import { costFigures, costTable } from '../token/cost-tables.ts';
 import { startLoad } from '../token/load-generator.ts';
 import { createSignet, signetName } from '../token/signet.ts';
 
-/** What it costs to tell an updater that nothing has changed: 304 to a bundle's entity tag, against Koa that checks the same certificate and answers 304. */
+/**
+ * Cost of an unchanged bundle: 304 to an updater's entity tag, against Koa that checks the same certificate and answers
+ * 304.
+ */
 export async function unchangedPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const peers = (await createPeers(folder)).filter(({ name }) => name === peerNames.koa);
   const plan: ServersPlan = { contenders: [...peers, await createSignet(folder)], folder, target: askWithTag };
@@ -26,7 +29,7 @@ export async function unchangedPart({ folder, quick, counter }: PartContext): Pr
   };
 }
 
-/** One plain request for the tag, then only conditional ones. */
+/** Requests the tag once, then conditionally. */
 const askWithTag: FindTarget = async (contender, { baseUrl }) => {
   if (contender.bundle === undefined || contender.unchanged === undefined) throw new Error('serves no bundle');
   const load = await startLoad(contender.bundle(baseUrl));

@@ -14,15 +14,19 @@ const [bareOne, bareTwo] = ['bare node:https, 1 process', 'bare node:https, 2 pr
 const aim = 1.08;
 const pair = fileURLToPath(new URL('./bare-workers.ts', import.meta.url));
 
-/** As few as in the other parts, and as many as a server has at least that one process is not enough for; the aim is for these. */
+/**
+ * Connections: as few as in the other parts, and the minimum of a server that needs more than one process; the aim is
+ * for these.
+ */
 const [few, many] = [8, 64];
-/** Of the counted rounds, which take long. */
+/** Counted rounds, which take long. */
 const countedRounds = { warmUp: 12_000, rounds: 5, requests: 500 };
 
 /**
- * What a token costs where two processes share the port: processor time of all processes of the server, in interleaved rounds. Two processes that take
- * turns on one processor find less in its caches, whatever they do, and the more so the fewer requests there are at a turn: the bare server shows how
- * much of it is that. Each of two processes compiles for itself: the rounds begin when both have answered what that takes, 60,000 tokens each.
+ * Cost of a token where two processes share the port: processor time of all processes of the server, in interleaved
+ * rounds. Two processes that take turns on one processor find less in its caches, whatever they do, and the more so the
+ * fewer requests there are at a turn: the bare server shows how much of it is that. Each of two processes compiles for
+ * itself: the rounds begin when both have answered enough for that, 60,000 tokens each.
  */
 export async function workersPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const program = packServer(folder);

@@ -1,7 +1,7 @@
 /** Hand-coded for exact names and prefixes: a map of maps of maps, for prefixes one for each of their lengths, and no more. */
 import type { Prepare } from '../engine.ts';
 
-/** What stands under exact names and under prefixes. */
+/** Values under exact names and under prefixes. */
 interface Names<V> {
   readonly exact: Map<string, V>;
   readonly prefixes: { readonly length: number; readonly values: Map<string, V> }[];

@@ -35,7 +35,7 @@ interface Known {
   readonly notAfter: number;
 }
 
-/** Who is known by the fingerprint of a certificate: those of the files that follow the three usual ones. */
+/** Callers by the fingerprint of a certificate: those of the files that follow the three usual ones. */
 const callers = new Map<string, Known>(
   process.argv.slice(5).map((file) => {
     const { fingerprint256, subject, validFromDate, validToDate } = new X509Certificate(readFileSync(file));
@@ -44,7 +44,7 @@ const callers = new Map<string, Known>(
   }),
 );
 
-/** As above: the fingerprint is computed once a connection. */
+/** Cache, as above: the fingerprint is computed once a connection. */
 const fingerprints = new WeakMap<Socket, string>();
 
 /** The caller, looked up and with dates that hold, for each request. */

@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import { createServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
-/** What every peer is started with: paths of PEM files. */
+/** Arguments of every peer: paths of PEM files. */
 export interface TlsFiles {
   readonly certificate: string;
   readonly key: string;
