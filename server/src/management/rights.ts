@@ -130,7 +130,7 @@ function heldBy(
 }
 
 function isOwner(held: Held | undefined): boolean {
-  return held !== undefined && held.roles.some((name) => name === adminRole);
+  return held?.roles.some((name) => name === adminRole) === true;
 }
 
 /** True if the caller has some right on the object, found within the cost of one decision. */
