@@ -6,6 +6,7 @@ export const parts = [
   'decisions',
   'loading',
   'impact',
+  'imports',
   'holds',
   'certificates',
   'sizes',

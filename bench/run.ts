@@ -9,6 +9,7 @@ import { gate, gateUsage } from './gate/gate.ts';
 import { handshakesPart } from './handshakes/part.ts';
 import { holdsPart } from './holds/part.ts';
 import { impactPart } from './impact/part.ts';
+import { importsPart } from './imports/part.ts';
 import { loadingPart } from './loading/part.ts';
 import type { Figure, PartContext, PartReport } from './measure/figure.ts';
 import { callgrindCounter } from './measure/instructions.ts';
@@ -34,6 +35,7 @@ const runners: Record<Part, RunPart> = {
   decisions: decisionsPart,
   loading: loadingPart,
   impact: impactPart,
+  imports: importsPart,
   holds: holdsPart,
   certificates: certificatesPart,
   sizes: sizesPart,

@@ -6,17 +6,22 @@ import type { Contender } from '../token/contenders.ts';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Packs the server as it is installed and unpacks it in the folder, with the packages of others of this checkout beside it. Answers its program. */
+/** Packs the server as it is installed. Answers its program. */
 export function packServer(folder: string): string {
-  const installed = join(folder, 'installed');
+  return join(packRoom(folder, 'server'), 'bin', 'signet.js');
+}
+
+/** Packs a package as it is installed and unpacks it in the folder, beside the packages of others of this checkout. Answers where it is. */
+export function packRoom(folder: string, room: string): string {
+  const installed = join(folder, `installed-${room}`);
   const own = join(installed, 'signet');
   mkdirSync(own, { recursive: true });
-  execFileSync('npm', ['pack', '--silent', '-w', 'server', '--pack-destination', installed], { cwd: top });
+  execFileSync('npm', ['pack', '--silent', '-w', room, '--pack-destination', installed], { cwd: top });
   const tarball = readdirSync(installed).find((file) => file.endsWith('.tgz'));
   if (tarball === undefined) throw new Error('nothing was packed');
   execFileSync('tar', ['-xzf', join(installed, tarball), '-C', own, '--strip-components=1']);
   symlinkSync(join(top, 'node_modules'), join(installed, 'node_modules'));
-  return join(own, 'bin', 'signet.js');
+  return own;
 }
 
 /** The same server from its package instead of from the sources: flag and script stand first. */
