@@ -4,7 +4,7 @@ import { SignetClientError } from '@signet/client';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 
-/* How often the server is asked for keys, and which keys count, while it is away. */
+/* Number of key requests, and validity of cached keys, while the server is away. */
 
 type Resolve = (header: { readonly kid: string; readonly alg: string }) => Promise<unknown>;
 
@@ -37,7 +37,7 @@ function world() {
   return { state, clock, outcome };
 }
 
-/** How often a server that is away is asked, with a call each second for so long. */
+/** Number of requests to a server that is away, with a call each second for `seconds`. */
 async function callsOf(seconds: number, { state, clock, outcome }: ReturnType<typeof world>) {
   const before = state.asked;
   const outcomes = new Set<string>();

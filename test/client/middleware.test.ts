@@ -107,7 +107,7 @@ async function start(t: ExecutionContext, name: string, by: RequireGrantOptions[
     t.teardown(() => dispatcher.close());
     const url = `https://localhost:${port}${path}`;
     const { statusCode, headers: answered, body } = await request(url, { method, headers, dispatcher });
-    // The answers of the service, and all refusals: no shared cache gives them to somebody else.
+    // Private answers: the service's own, and all refusals, which no shared cache may give to another caller.
     const own = statusCode === 200 && path.includes('?');
     t.is(answered['cache-control'], own ? 'max-age=9' : 'no-store', path);
     const vary = by === 'certificate' ? 'accept' : 'accept, svc-principal-auth, athenz-principal-auth';

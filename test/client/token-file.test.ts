@@ -14,7 +14,7 @@ import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 import { internals } from '../limits/row.ts';
 
-/* What a file of kept tokens may look like: whatever is not exactly that is not used, and a file that others reach is left alone. */
+/* Token cache file: a malformed one is not used, and a file that others can access is left alone. */
 
 interface TokenFile {
   read(now: number): Promise<ReadonlyMap<string, unknown>>;

@@ -7,7 +7,7 @@ async function editor(provider: TestProvider) {
   return { as, headers: { authorization: `Bearer ${token}` } };
 }
 
-/* One form of each path: what is not exactly it is unknown, so that nothing is decided about one thing and done to another. */
+/* Canonical form of each path: any other is unknown, so that the decision and the action concern the same thing. */
 for (const path of [
   '/',
   '/nothing',

@@ -11,7 +11,7 @@ interface Case {
   readonly status: number;
   readonly body: unknown;
   readonly challenge?: string;
-  /** What the log says of the refusal. */
+  /** Reason of the refusal in the log. */
   readonly reason?: string;
 }
 

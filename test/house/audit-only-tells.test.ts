@@ -12,7 +12,7 @@ const sources = globSync('server/src/**/*.ts', { cwd: top })
 const textOf = (file: string) => readFileSync(join(top, file), 'utf8');
 const released = 'server/src/store/migrations/';
 
-/** Who reads or copies records, and what for. */
+/** Modules that read or copy records, and their purpose. */
 const readers: Readonly<Record<string, string>> = {
   'server/src/store/audit-chain.ts': 'checks the hashes',
   'server/src/store/audit-rows.ts': 'writes records, and reads them for whoever asks for the log',
@@ -40,7 +40,7 @@ test('what records say before and after is parsed for answers of the management 
   ]);
 });
 
-/** Who writes what snapshots are made of. Each says in the feed what it touches, or begins another epoch. */
+/** Modules that write the content of snapshots. Each records in the feed what it touches, or begins another epoch. */
 const writers: Readonly<Record<string, string>> = {
   'server/src/store/end-names.ts': 'in a change that removed or added the service or domain',
   'server/src/store/name-rows.ts': 'in a change of the domain',

@@ -27,7 +27,7 @@ function rowsOf(markdown: string): Row[] {
 interface Source {
   /** Texts of strings and templates. */
   readonly texts: readonly string[];
-  /** Of the tests that do not run, or of which only some do. */
+  /** Tests that do not run, or of which only some do. */
   readonly idle: readonly string[];
 }
 
@@ -50,7 +50,7 @@ function sourceOf(file: string): Source {
   return source;
 }
 
-/** What is wrong with a row; empty for nothing. */
+/** Fault of a row; empty if none. */
 function faultOf({ id, state, by }: Row): string[] {
   if (state !== 'met') {
     const isKnown = state === 'not met' || state === 'not applicable';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { declarationsOf, exportsOf } from '#support/exports';
 
-/* Whoever imports something of ours is told by the editor what it is. */
+/* Public exports have docstrings, which editors show. */
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -38,7 +38,7 @@ for (const package_ of ['policy-engine', 'client', 'updater']) {
       [],
     );
     const declared = new Set(codes.flatMap((code) => declarationsOf(code).map(({ name }) => name)));
-    // what another package declares is described there
+    // exports of another package are described there
     const foreign = room.endsWith('client')
       ? ['parseHttpDate', 'secureServerOptions', 'RequiredAccess', 'Rule', 'RuleInput']
       : ['CryptoKey'];

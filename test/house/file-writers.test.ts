@@ -7,7 +7,7 @@ import test from 'ava';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What puts a complete thing under a name, and what makes that last. */
+/** Calls that complete a file under its name, and that make it durable. */
 const calls = /^(?:rename|link|symlink|fsync|fdatasync)(?:Sync)?$/;
 
 const others: Readonly<Record<string, string>> = {

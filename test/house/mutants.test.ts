@@ -14,7 +14,7 @@ import { parseOptions } from '../mutants/options.ts';
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What the mutations make of a source. */
+/** Results of the mutations of a source. */
 const made = (code: string): string[] => findMutations(code).map((mutation) => applyMutation(code, mutation));
 
 const samples: [note: string, code: string, made: string[]][] = [

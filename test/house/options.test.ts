@@ -12,7 +12,7 @@ interface Facts {
   readonly unit?: unknown;
 }
 
-/** What is missing from the options of an object, with their places. */
+/** Options without a description in an object, with their places. */
 function gaps(schema: z.ZodType, place: string): string[] {
   const facts: Facts = schema.meta() ?? {};
   const isMeaning = typeof facts.description === 'string' && /^[`A-Z0-9].*\.$/.test(facts.description);
@@ -49,7 +49,7 @@ function isNumber(schema: z.ZodType): boolean {
   return inner(schema) instanceof z.ZodNumber;
 }
 
-/** Those of an object, and of the objects of a list. */
+/** Options of an object, and of the objects of a list. */
 function optionsOf(schema: z.ZodType): [string, z.ZodType][] {
   const plain = inner(schema);
   if (plain instanceof z.ZodArray) return optionsOf(plain.element as z.ZodType);

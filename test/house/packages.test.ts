@@ -61,7 +61,7 @@ test('`npm ci` with an older Node says nothing of engines: the Node that it brin
     t.log('skipped: there is no older Node with npm on this machine');
     return t.pass();
   }
-  // As a person runs it: an npm that runs this test has put its own settings into the environment.
+  // Environment of a person: an npm that runs this test has put its own settings into it.
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('npm_'));
   const env = { ...Object.fromEntries(own), PATH: `${dirname(old)}:/usr/bin:/bin` };
   const options = ['ci', '--dry-run', '--offline', '--ignore-scripts'];

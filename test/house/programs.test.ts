@@ -10,7 +10,10 @@ import { repository } from '#support/dev-world';
 import { findOldNode } from '#support/old-node';
 import { runProgram } from '#support/run-program';
 
-/* What every program does before its own work: it says that Node is too old, it bears a reader that stops early, and tells of a full disk. */
+/*
+ * Common behaviour of programs before their own work: a message for an old Node, a reader that stops early, and a full
+ * disk.
+ */
 
 const programs = {
   signet: 'server/bin/signet.js',
@@ -21,7 +24,7 @@ const programs = {
 for (const [name, file] of Object.entries(programs)) {
   test(`${name}: an older Node can read the program as far as the message`, (t) => {
     const source = readFileSync(join(repository, file), 'utf8');
-    // What Node 12 knows: no `await` at the top, no `?.`, nothing imported before the check.
+    // Node 12 compatible: no `await` at the top, no `?.`, nothing imported before the check.
     const program = parse(source, { ecmaVersion: 2020, sourceType: 'module', allowHashBang: true });
     const [check, ...others] = program.body;
     t.is(check?.type, 'IfStatement');

@@ -4,8 +4,9 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 
 /*
- * What a page in a browser can run as it is: the explanation of a decision, the impact of a change, the reading of domain
- * documents and policy tests, and what compiles the snapshots that they decide with. Whatever these import, at whatever distance, needs nothing of Node.
+ * Modules that run in a browser unchanged: the explanation of a decision, the impact of a change, the reading of domain
+ * documents and policy tests, and the compilation of the snapshots that they decide with. Their imports, at whatever
+ * distance, need nothing of Node.
  */
 const roots = [
   'access/explain-access.ts',
@@ -29,7 +30,7 @@ const top = fileURLToPath(new URL('../..', import.meta.url));
 const source = join(top, 'server/src');
 const statement = /^(?:import|export)\s(?!type\b)(?:[^'";]*?\sfrom\s)?\s*'([^']+)'/gm;
 
-/** What a file imports when it runs. */
+/** Runtime imports of a file. */
 function imported(file: string): readonly string[] {
   const text = readFileSync(file, 'utf8');
   const runs = (declaration: string) =>

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { top } from '../limits/constants.ts';
 
-/* What comments and documents refer to is in the repository. */
+/* References of comments and documents exist in the repository. */
 
 const files = [
   ...globSync('*/{src,bin}/**/*.{ts,mjs}', { cwd: top }),

@@ -7,12 +7,15 @@ import test, { type ExecutionContext } from 'ava';
 import { repository } from '#support/dev-world';
 import { runProgram } from '#support/run-program';
 
-/* What a program loads before it does its work is most of the time that it takes. A time depends on the machine, this does not. */
+/*
+ * Modules loaded before a program's own work, which are most of the time that it takes. A time depends on the machine,
+ * a list of modules does not.
+ */
 
 const recorder = join(repository, 'test', 'support', 'loaded-modules.mjs');
 const root = pathToFileURL(`${repository}/`).href;
 
-/** The files of ours and the packages that a command line loads. */
+/** Own files and packages that a command line loads. */
 async function loadedBy(t: ExecutionContext, program: string, args: readonly string[]) {
   const folder = mkdtempSync(join(tmpdir(), 'signet-test-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));

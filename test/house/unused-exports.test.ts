@@ -5,8 +5,8 @@ import test from 'ava';
 import { declarationsOf } from '#support/exports';
 
 /*
- * What a file exports somebody imports. A test may import what its file uses itself; nothing is there for tests alone. What the entries of a
- * package lead to is for others, and schemas are walked by `test/limits/schemas.test.ts`.
+ * Exports are imported elsewhere. A test may import what its file uses itself; nothing is exported for tests alone. The
+ * entries of a package are for others, and schemas are walked by `test/limits/schemas.test.ts`.
  */
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
@@ -16,7 +16,7 @@ type Files = ReadonlyMap<string, string>;
 interface Mentions {
   /** The names that a file imports from another by a list; `*` for one that passes on all. */
   readonly listed: ReadonlySet<string>;
-  /** Whether it names the other file in another way: then each of its words may be a name. */
+  /** True if it names the other file in another way: then each of its words may be a name. */
   readonly byWords: boolean;
 }
 
@@ -25,7 +25,7 @@ type Resolve = (from: string, specifier: string) => string | undefined;
 
 const listed = /\b(?:import|export)\s+(?:type\s+)?\{([^}]*)\}\s+from\s+'([^']+)'/g;
 
-/** What each file says of each other file. */
+/** Mentions of each file in each other file. */
 function mentionsOf(files: Files, resolve: Resolve): ReadonlyMap<string, ReadonlyMap<string, Mentions>> {
   const found = new Map<string, Map<string, { listed: Set<string>; byWords: boolean }>>();
   const of = (file: string, by: string) => {
@@ -63,7 +63,7 @@ function insert<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): 
 
 const hasWord = (code: string, word: string): boolean => new RegExp(`\\b${word}\\b`).test(code);
 
-/** What these source files export without need, with the reason. */
+/** Unnecessary exports of these source files, with the reason. */
 function unusedExports(sources: Files, tests: Files, resolve: Resolve): string[] {
   const files = new Map([...sources, ...tests]);
   const mentions = mentionsOf(files, resolve);

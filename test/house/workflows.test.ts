@@ -7,7 +7,10 @@ import { repository } from '#support/dev-world';
 import { runProgram } from '#support/run-program';
 import { temporaryFolder } from '#support/temp';
 
-/* What runs on somebody else's machine with our name: by commit, since a tag can be moved, and with the rights that it needs. */
+/*
+ * Actions of others in workflows are named by commit, since a tag can be moved, and have only the rights that they
+ * need.
+ */
 
 const folder = join(repository, '.github', 'workflows');
 const workflow = z.object({

@@ -14,7 +14,7 @@ export interface LimitConstant {
   readonly value: number;
 }
 
-/** How a constant is called that bounds something: `max…` and `min…`, and other words for the same. */
+/** Names of constants that bound something: `max…` and `min…`, and other words for the same. */
 const boundName =
   /^(?:max|min|most|least|longest|shortest|widest|deepest|largest|smallest|latest|earliest|highest|lowest|limit|ceiling|failuresUntil|givenUp|waiting)(?=[A-Z]|$)/;
 

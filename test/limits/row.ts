@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { top } from './constants.ts';
 
-/** Whether something of this size is taken: an answer, or an error that is thrown for no. */
+/** Acceptance of a size: an answer, or an error for a refusal. */
 export type IsAccepted = (size: number, t: ExecutionContext) => unknown;
 
-/** How a bound is tried. */
+/** Test of a bound. */
 export type Row = {
   /** Relative to the top. */
   readonly file: string;
@@ -20,12 +20,12 @@ export type Row = {
   | { readonly kind: 'inner'; readonly why: string }
 );
 
-/** At most so many: the bound is accepted, one more is not. */
+/** Upper bound: the bound is accepted, one more is not. */
 export function maximum(file: string, constant: string, isAccepted: IsAccepted): Row {
   return { file, constant, kind: 'maximum', isAccepted };
 }
 
-/** At least so many: the bound is accepted, one less is not. */
+/** Lower bound: the bound is accepted, one less is not. */
 export function minimum(file: string, constant: string, isAccepted: IsAccepted): Row {
   return { file, constant, kind: 'minimum', isAccepted };
 }
@@ -42,7 +42,7 @@ export function inner(file: string, constant: string, why: string): Row {
   return { file, constant, kind: 'inner', why };
 }
 
-/** What a source file exports that its package keeps to itself. */
+/** Exports of a source file that its package keeps to itself. */
 export async function internals<Exports>(file: string): Promise<Exports> {
   return await import(join(top, file));
 }

@@ -6,13 +6,16 @@ type Json = z.core.JSONSchema._JSONSchema;
 type Schema = Exclude<Json, boolean>;
 export type Place = readonly string[];
 
-/** What a string of a format looks like: the same number gives the same string, others others. Where it matters, of this length. */
+/**
+ * Sample string of a format: one number always gives the same string, another number another one. Where it matters, of
+ * this length.
+ */
 export type Sample = (index: number, length?: number) => unknown;
 
 /** Samples by the place of the value, `*` for any index and any name: `domains.*`. */
 export type Samples = Readonly<Record<string, Sample>>;
 
-/** One side of a bound. */
+/** Side of a bound. */
 export interface LimitCase {
   readonly place: Place;
   /** For people: `listen.port: at most 65535`. */

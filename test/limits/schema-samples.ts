@@ -1,6 +1,6 @@
 import type { Samples } from './schema-limits.ts';
 
-/** What the values of a schema look like where any text does not do, by its file and name. */
+/** Samples of schemas for which arbitrary text does not do, by file and name. */
 export const samplesOf: Readonly<Record<string, Samples>> = {
   'server/src/config/config-schema.ts configSchema': {
     'crl.distributionPoints.*': (_, length) => crlAddress(length),

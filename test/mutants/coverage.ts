@@ -7,7 +7,10 @@ interface Range {
   readonly count: number;
 }
 
-/** What V8 writes for a process (`NODE_V8_COVERAGE`). Positions are those of the source: types are blanked out in place. */
+/**
+ * Coverage file of V8 for a process (`NODE_V8_COVERAGE`). Positions are those of the source: types are blanked out in
+ * place.
+ */
 interface Report {
   readonly result: readonly {
     readonly url: string;
@@ -15,13 +18,13 @@ interface Report {
   }[];
 }
 
-/** What one process ran of a source. */
+/** Executed ranges of a source in one process. */
 export interface SourceRanges {
   readonly url: string;
   readonly ranges: readonly Range[];
 }
 
-/** Which places of the sources a run reached. */
+/** Executed places of the sources in a run. */
 export class Coverage {
   readonly #byUrl: ReadonlyMap<string, readonly SourceRanges[]>;
 
@@ -46,13 +49,13 @@ export class Coverage {
     return [...this.#byUrl.values()].flat();
   }
 
-  /** Whether the character at this place was run: in some process the innermost range that holds it was. */
+  /** True if the character at this place was executed: in some process the innermost range that holds it was. */
   reaches(url: string, offset: number): boolean {
     return (this.#byUrl.get(url) ?? []).some(({ ranges }) => (innermost(ranges, offset)?.count ?? 0) > 0);
   }
 }
 
-/** What a process wrote; nothing where it was ended while it wrote. */
+/** Coverage of a process; empty where it was ended while it wrote. */
 function resultsOf(text: string): Report['result'] {
   try {
     const report: Report = JSON.parse(text);

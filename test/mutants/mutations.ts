@@ -11,12 +11,12 @@ import {
 } from 'acorn';
 import { full } from 'acorn-walk';
 
-/** One change of a source text: the characters from `start` to `end` become `replacement`. */
+/** Mutation of a source text: the characters from `start` to `end` become `replacement`. */
 export interface Mutation {
   readonly start: number;
   readonly end: number;
   readonly replacement: string;
-  /** What kind of change it is. */
+  /** Kind of the mutation. */
   readonly kind: MutationKind;
 }
 

@@ -88,7 +88,7 @@ export function nearestTests(top: string, source: string): NearTest[] {
   return files.sort((a, b) => a.rank - b.rank || (a.file < b.file ? -1 : 1));
 }
 
-/** Whether a test imports the source itself: it is then mostly quick and about nothing else. */
+/** True if a test imports the source itself: it is then mostly quick and about nothing else. */
 function imports(test: string, source: string): boolean {
   const text = readFileSync(test, 'utf8');
   const [room, , ...rest] = source.split('/');

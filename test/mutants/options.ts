@@ -4,7 +4,7 @@ export interface Options {
   /** No new mutant is begun after this time. */
   readonly minutes: number;
   readonly seed: number;
-  /** At most so many mutants. */
+  /** Maximum number of mutants. */
   readonly sample: number;
   /** Only sources whose path begins with one of these; all for none. */
   readonly files: readonly string[];

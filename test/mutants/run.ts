@@ -11,7 +11,10 @@ import { TestRuns } from './test-runs.ts';
 const top = fileURLToPath(new URL('../..', import.meta.url));
 /** The share of the mutants that the tests must kill. */
 const goal = 0.95;
-/** So many test files that reach a mutant try to kill it, and more while they are quick; those of attacks on the whole system come beside. */
+/**
+ * Number of test files that try to kill a mutant, and more while they are quick; those of attacks on the whole system
+ * come beside.
+ */
 const maxTests = 8;
 const quickMs = 30_000;
 const attacks = 'system/';
@@ -48,7 +51,7 @@ async function tryMutant(runs: TestRuns, mutant: NamedMutant): Promise<Tried> {
 async function* testsFor(runs: TestRuns, { file, kind, url, offset }: NamedMutant): AsyncGenerator<ReachingTest> {
   const limits: readonly NearTest[] = kind === 'moved boundary' ? [{ file: 'limits/constants.test.ts', rank: 0 }] : [];
   const ranks = Map.groupBy([...nearestTests(top, file), ...limits], ({ rank }) => rank);
-  // What is farther away is measured only when nothing nearer has killed the mutant.
+  // Farther tests are measured only when no nearer one has killed the mutant.
   for (const rank of [...ranks.keys()].sort((a, b) => a - b)) {
     const reaching: ReachingTest[] = [];
     for (const { file: test } of ranks.get(rank) ?? []) {

@@ -10,9 +10,9 @@ import type { NamedMutant } from './mutant.ts';
 const loader = new URL('./load-mutant.ts', import.meta.url).href;
 const nodeArguments = ['--conditions=@signet/source', '--disable-warning=ExperimentalWarning'];
 const program = fileURLToPath(new URL('./run-test.ts', import.meta.url));
-/** As AVA sets it, and fewer rounds of random cases: a rule that is gone shows in the first ones. */
+/** Environment as AVA sets it, with fewer rounds of random cases: a removed rule shows in the first ones. */
 const usual = { NODE_ENV: 'test', SIGNET_PROPERTY_RUNS: '400' };
-/** A mutant may loop for ever: its tests get so many times what they take without it, and never less than this. */
+/** Timeout factor for a mutant, which may loop for ever, over the time of its tests without it. */
 const slowness = 5;
 const minTimeoutMs = 60_000;
 /** A test file that takes longer without a mutant is too slow to be run on many. */
@@ -20,7 +20,7 @@ const maxBaselineMs = 120_000;
 
 export type Outcome = 'passed' | 'failed' | 'timed out';
 
-/** What a test file does without a mutant. */
+/** Baseline of a test file without a mutant. */
 interface Baseline {
   readonly ms: number;
   readonly coverage: Coverage;
@@ -46,7 +46,7 @@ export class TestRuns {
     mkdirSync(cache, { recursive: true });
   }
 
-  /** What a test file reaches; nothing when it fails without any mutant, as it proves nothing then. */
+  /** Coverage of a test file; nothing when it fails without any mutant, as it proves nothing then. */
   async baseline(test: string): Promise<Baseline> {
     const known = this.#baselines.get(test) ?? this.#fromCache(test);
     if (known !== undefined) {
@@ -69,7 +69,7 @@ export class TestRuns {
     return found;
   }
 
-  /** What a test file says of a mutant. */
+  /** Verdict of a test file on a mutant. */
   async tryMutant({ url, source }: NamedMutant, test: string): Promise<Outcome> {
     const file = join(this.#folder, 'mutant.json');
     writeFileSync(file, JSON.stringify({ url, source } satisfies Mutant));

@@ -70,7 +70,7 @@ const dense: fc.Arbitrary<AssertionInput[]> = fc
     })),
   );
 
-/** Policies of a domain `d`: few, or so many of one role that the index is used. */
+/** Policies of a domain `d`: few, or enough of one role for the index. */
 export const policies: fc.Arbitrary<PolicyInput[]> = fc
   .oneof(
     fc.array(assertion, { maxLength: 8 }),

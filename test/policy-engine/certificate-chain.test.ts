@@ -6,7 +6,7 @@ import test from 'ava';
 import { makeCertificate } from '#support/certificate-maker';
 import { internals } from '../limits/row.ts';
 
-/* Which chains lead to an authority: by signature and by name, with each issuer a CA. */
+/* Chains to an authority: by signature and by name, with each issuer a CA. */
 
 const now = 1_767_225_600_000;
 const { issuedUntil } = await internals<{
@@ -63,7 +63,7 @@ const constrained = (critical: boolean) => ({
   extensions: [new x509.Extension('2.5.29.30', critical, new Uint8Array([0x30, 0]))],
 });
 
-/** Whether a path of root, two intermediates and leaf is accepted, each made with what is wished for it. */
+/** True if a path of root, two intermediates and leaf is accepted, each made with the given options. */
 async function isPath({ top = {}, upper = {}, lower = {}, end = {} }: Record<string, object>): Promise<boolean> {
   const anchor = await authority('top', top);
   const first = await authority('upper', { issuer: anchor, ...upper });

@@ -3,7 +3,7 @@ import test from 'ava';
 import { type MadeCertificate, makeCertificate } from '#support/certificate-maker';
 import { internals } from '../limits/row.ts';
 
-/* How certificates are read that programs hand over: each form, and each thing that is none. */
+/* Reading of certificates from programs: each accepted form, and malformed ones. */
 
 const { parseAuthorities, parseChain } = await internals<{
   parseAuthorities(input: unknown, option?: string): readonly X509Certificate[];
@@ -35,7 +35,7 @@ for (const [note, input, expected] of authorities) {
   });
 }
 
-/** A certificate as Node's legacy form has it, with so many issuers behind it. */
+/** Certificate in Node's legacy form, with `issuers` behind it. */
 function linked(made: MadeCertificate, issuers: number): object {
   const { raw } = made.certificate;
   return issuers === 0 ? { raw } : { raw, issuerCertificate: linked(other, issuers - 1) };

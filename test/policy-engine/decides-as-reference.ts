@@ -5,7 +5,7 @@ import { referenceDecide } from './reference.ts';
 type Domains = Parameters<typeof PolicyEngine.fromDomains>[0] & Parameters<typeof referenceDecide>[0];
 type Asked = Parameters<PolicyEngine['decideRoles']>[0] & Parameters<typeof referenceDecide>[1];
 
-/** So many assertions of a policy decide before they are asked again. */
+/** Number of first assertions that are decided before all are asked again. */
 const firstOnes = 16;
 
 /**

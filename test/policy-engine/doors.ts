@@ -14,7 +14,7 @@ import type { DomainRecord } from '@signet/server/model/records';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import { referenceDecide } from './reference.ts';
 
-/** One request about the domain `catalog`, and its policy. */
+/** Request about the domain `catalog`, and its policy. */
 export interface RequiredAccess {
   assertions: readonly AssertionInput[];
   roles: readonly string[];
@@ -24,7 +24,7 @@ export interface RequiredAccess {
   context?: DecisionContext;
 }
 
-/** What a door answers: the status, and the place of the deciding assertion. */
+/** Answer of a door: the status, and the place of the deciding assertion. */
 export interface Answer {
   status: Status;
   decidedBy?: number;

@@ -16,7 +16,7 @@ const place = fileURLToPath(new URL('../framework-examples', import.meta.url));
 const guide = readFileSync(new URL('../../docs/guides/frameworks.md', import.meta.url), 'utf8');
 const [beginning = '', ...chapters] = guide.split(/^## /m);
 
-/** What is installed for these examples alone (`npm run framework-examples`). */
+/** Packages for these examples alone (`npm run framework-examples`). */
 const apart = createRequire(join(place, 'package.json'));
 
 function block(text: string): readonly [language: string, code: string] {

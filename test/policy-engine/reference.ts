@@ -108,7 +108,7 @@ function rulesOf(policies: readonly PolicyInput[], domain: string, effect: 'ALLO
   );
 }
 
-/** One step of the search: an effect, and roles as names or as patterns. */
+/** Step of the search: an effect, and roles as names or as patterns. */
 function search(
   policies: readonly PolicyInput[],
   request: ReferenceRequest,

@@ -2,7 +2,7 @@ import type { PeerCertificate } from 'node:tls';
 import { checkServerIs, hostNameOnly, serverIdentityCode } from '@signet/policy-engine/server-identity';
 import test from 'ava';
 
-/* Whose certificate a server shows: what the names must be, one by one. */
+/* Names in a server's certificate, one by one. */
 
 const host = 'tokens.example';
 const id = 'spiffe://signet.test/ns/default/sa/sys.auth.server';

@@ -53,7 +53,7 @@ test('work that fails, or whose pause fails, is told', async (t) => {
 test('others have their turn while long work runs, and short work is done in one turn', async (t) => {
   const order: string[] = [];
   function* long(): Steps<void> {
-    // until somebody else ran: without pauses it never ends
+    // until other work ran: without pauses it never ends
     while (!order.includes('other')) yield;
     order.push('long');
   }

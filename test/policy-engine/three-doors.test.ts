@@ -20,7 +20,7 @@ const authority = await createTestAuthority();
 const file = new URL('../support/cases/decisions.json', import.meta.url);
 const cases: readonly (RequiredAccess & Answer & { note: string })[] = JSON.parse(readFileSync(file, 'utf8'));
 
-/** One token a list of roles, so that the doors and not the signatures take the time. */
+/** One token for each list of roles, so that the doors and not the signatures take the time. */
 const tokens = new Map<string, Promise<string>>();
 function tokenFor(roles: readonly string[]): Promise<string> {
   const key = roles.join(' ');

@@ -82,7 +82,7 @@ test('examples of the guides are accepted by both', (t) => {
   for (const name of ['domain', 'policy-tests', 'updater'] as const) t.true(found.includes(name), name);
 });
 
-/** What an example is a whole one of; undefined for a part. */
+/** Schema of which an example is a whole value; undefined for a part. */
 function nameOf(value: unknown): SchemaName | undefined {
   if (Array.isArray(value)) return value.some((item) => item?.expect !== undefined) ? 'policy-tests' : undefined;
   if (typeof value !== 'object' || value === null) return undefined;
@@ -181,7 +181,7 @@ const mistakes: Readonly<Record<SchemaName, readonly unknown[]>> = {
 for (const [name, values] of Object.entries(mistakes) as [SchemaName, readonly unknown[]][]) {
   for (const value of values) {
     test(`${name}: both refuse ${JSON.stringify(value)}`, (t) => {
-      // As a file has it: a member that is undefined is not there.
+      // Form of a file: a member that is undefined is absent.
       t.deepEqual(opinions(name, parse(stringify(value, { keepUndefined: false }))), refused);
     });
   }

@@ -11,7 +11,7 @@ import { z } from 'zod';
 
 type Json = z.core.JSONSchema.BaseSchema;
 
-/** What an option says of itself that JSON Schema has no word for. */
+/** Facts about an option for which JSON Schema has no word. */
 const ownWords = ['since', 'unit', 'absent'] as const;
 
 /** The schema of each kind of file. */
@@ -20,7 +20,7 @@ export function jsonSchemas(): Readonly<Record<SchemaName, Json>> {
   const updater = jsonSchemaOf(updaterSchema, 'updater.yaml', 'The configuration of signet-updater.');
   const names: Readonly<Record<string, string>> = variables;
   return {
-    // What the server reads of a variable is a string, a number or a boolean.
+    // Values of variables are a string, a number or a boolean.
     config: withVariables(config, (option, { type }) =>
       type === 'array' || type === 'object' ? undefined : environmentName(option),
     ),

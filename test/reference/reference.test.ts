@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { referenceFiles } from './reference.ts';
 
-/* What is made of schemas and commands is what lies in the repository. */
+/* Generated files are up to date in the repository. */
 
 const made = await referenceFiles();
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');

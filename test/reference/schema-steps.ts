@@ -5,7 +5,7 @@ import { readDefinitions } from '@signet/server/store/sqlite/known-schema';
 
 type Definitions = ReadonlyMap<string, string>;
 
-/** What the migrations make, one after the other: what a store is compared with when it is opened. */
+/** Schemas after each migration: a store is compared with them when it is opened. */
 export async function makeSchemaSteps(): Promise<readonly SchemaStep[]> {
   const schemas: Definitions[] = [];
   const database = await emptyStore((step) => void schemas.push(readDefinitions(step)));

@@ -6,7 +6,7 @@ export interface StateChange {
   readonly [detail: string]: unknown;
 }
 
-/** What AVA hands to the process of a test file. */
+/** Options that AVA passes to the process of a test file. */
 export interface FileOptions {
   readonly file: string;
 }

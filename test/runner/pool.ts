@@ -86,7 +86,7 @@ class TestFile {
 
 let waiting: TestFile[] = [];
 
-/** As the default export of AVA's module `fork`. */
+/** Replacement of the default export of AVA's module `fork`. */
 export function loadFork(file: string, options: FileOptions, nodeArguments: readonly string[]): TestFile {
   if (waiting.length === 0) setImmediate(() => void runAll(nodeArguments));
   const testFile = new TestFile(file, options);

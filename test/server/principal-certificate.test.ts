@@ -13,7 +13,7 @@ import test from 'ava';
 import { makeCertificate } from '#support/certificate-maker';
 import { commonName, ecPair } from '#support/requests';
 
-/* Whom a certificate names, by certificates that TLS would take. */
+/* Principal of a certificate, by certificates that TLS would accept. */
 
 const pair = ecPair();
 const subjectKey = parseSubjectKey(pair.publicKey.export({ type: 'spki', format: 'der' }));

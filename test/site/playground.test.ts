@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { decideInDomain } from '@signet/policy-engine/policy';
 import test from 'ava';
 
-/* What the playground of the site tells of documents, policy tests and a question: its pure part, without a browser. */
+/* Playground of the site: documents, policy tests and a query in its pure part, without a browser. */
 
 const playground = new URL('../../docs/site/playground/', import.meta.url);
 const part = (name: string) => import(new URL(name, playground).href);
@@ -29,7 +29,7 @@ policies:
   ...changes,
 });
 
-/** What is shown of the answer, which there must be. */
+/** Displayed answer, which must exist. */
 function answerTo(state: PlaygroundState) {
   const { answer, problems } = evaluate(state, now);
   if (answer?.kind !== 'ok') throw new Error(`no answer: ${JSON.stringify({ answer, problems })}`);

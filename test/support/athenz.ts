@@ -1,13 +1,13 @@
 import { constants, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 
-/* What an Athenz server signs and publishes, text for text: member orders, header and encodings are those of its captured answers. */
+/* Output of an Athenz server, text for text: member orders, header and encodings are those of its captured answers. */
 
 /** A key of an Athenz server. */
 export interface AthenzKey {
   readonly kid: string;
   readonly alg: 'ES256' | 'RS256';
   readonly privateKey: KeyObject;
-  /** As `GET /oauth2/keys?rfc=true` has it. */
+  /** Form of `GET /oauth2/keys?rfc=true`. */
   readonly jwk: Readonly<Record<string, string>>;
 }
 
@@ -38,7 +38,7 @@ export interface AthenzAssertion {
   readonly caseSensitive?: boolean;
 }
 
-/** What of a bundle a test decides. */
+/** Test-specific members of a bundle. */
 export interface AthenzBundle {
   readonly domain?: string;
   readonly assertions?: readonly AthenzAssertion[];
@@ -65,7 +65,7 @@ export function athenzPayload(spec: AthenzBundle = {}): string {
   return JSON.stringify({ policyData: { domain, policies: [policy] }, modified, expires, ...more });
 }
 
-/** What the request `{"policyVersions":null,"signatureP1363Format":…}` is answered. */
+/** Answer to the request `{"policyVersions":null,"signatureP1363Format":…}`. */
 export function athenzBundle(key: AthenzKey, spec: AthenzBundle | string = {}, p1363 = true): string {
   const payload = Buffer.from(typeof spec === 'string' ? spec : athenzPayload(spec)).toString('base64url');
   const head = Buffer.from(`{"kid":"${key.kid}","alg":"${key.alg}"}`).toString('base64url');

@@ -2,7 +2,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import type { Ending } from './start-server.ts';
 
 export interface BalancerOptions {
-  /** What each connection to the server begins with. */
+  /** First bytes of each connection to the server. */
   readonly header: () => Buffer;
   /** `together`: with the first bytes of the client in one write; `bytes`: byte by byte. Default: in a write of its own. */
   readonly sends?: 'together' | 'bytes';

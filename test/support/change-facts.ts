@@ -7,12 +7,12 @@ import { diffDomains } from '@signet/server/store/diff-domains';
 import { stored } from './domains.ts';
 import { memoryReader } from './memory-reader.ts';
 
-/** What makes `after` of a domain that is stored as `before`. */
+/** Change that makes `after` of a domain that is stored as `before`. */
 export function changeOf(before: DomainContent | undefined, after: DomainContent): DomainChange {
   return diffDomains(before && stored(before), after);
 }
 
-/** What a change is judged by in a store of these domains, made together with `others`. */
+/** Facts for judging a change in a store of these domains, made together with `others`. */
 export function factsOf(
   change: DomainChange,
   domains: readonly DomainContent[],

@@ -1,13 +1,13 @@
 /** A block of a page that a reader would type. */
 interface CommandBlock {
-  /** Of its first line, from 1. */
+  /** Number of its first line, from 1. */
   readonly line: number;
   /** Why no test runs it; undefined: it is to be run. */
   readonly notRun?: string;
 }
 
 const shells = /^(?:sh|bash|shell|console)\b/;
-/** What a line begins with that is typed into a shell. */
+/** First words of a line that is typed into a shell. */
 const programs =
   /^(?:\$ |sudo |[A-Z_]+=(?:"[^"]*"|\S+) )?(?:signet|signet-[a-z-]+|np[mx]|node|curl|docker|kubectl|openssl|ssh(?:-keygen)?|psql|pg_[a-z]+|systemctl|git|age(?:-keygen)?|sha256sum|cp|mv|rm|mkdir|cat|helm|cosign|\/opt\/signet\/\S+)(?: |$)/;
 

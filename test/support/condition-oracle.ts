@@ -1,7 +1,7 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import type { ConditionOperator } from '@signet/policy-engine/policy';
 
-/* What conditions mean, written down without anything of the engine. */
+/* Meaning of conditions, independent of the engine. */
 
 const operators: Readonly<Record<ConditionOperator, (value: string, wanted: string) => boolean | undefined>> = {
   EQUALS: (value, wanted) => wanted === '*' || wanted === value,
@@ -13,7 +13,7 @@ const operators: Readonly<Record<ConditionOperator, (value: string, wanted: stri
 /** A negative operator holds when it does for all of its values, the others when they do for one. */
 const isForAll: ReadonlySet<string> = new Set(['NOT_EQUALS']);
 
-/** Whether a condition holds for a value; undefined when it cannot read it. `wanted` may be several with commas. */
+/** True if a condition holds for a value; undefined when it cannot read it. `wanted` may be several with commas. */
 export function conditionHolds(operator: ConditionOperator, wanted: string, value: string): boolean | undefined {
   const answers = wanted.split(',').map((one) => operators[operator](fold(value), fold(one.trim())));
   if (answers.includes(undefined)) return undefined;

@@ -1,6 +1,6 @@
 import type { ConditionOperator } from '@signet/policy-engine/policy';
 
-/** What random tests draw for one operator. */
+/** Values drawn by random tests for one operator. */
 interface DrawnValues {
   /** Values that meet those of the other operators in every way. */
   readonly meeting: readonly string[];

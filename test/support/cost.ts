@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { ExecutionContext } from 'ava';
 
-/** What a process has cost since it started. */
+/** Cost of a process since it started. */
 export interface Cost {
   /** Processor time of all its threads, ended ones included, in milliseconds (steps of 10). */
   readonly processorMs: number;
@@ -11,7 +11,7 @@ export interface Cost {
   readonly residentMiB: number;
 }
 
-/** Whether costs can be read here (Linux). */
+/** True if costs can be read here (Linux). */
 export const costsAreKnown = existsSync('/proc/self/stat');
 
 const tickMs = 10;
@@ -33,7 +33,7 @@ export function costOf(pid: number | 'self' = 'self'): Cost {
 const usual = JSON.stringify(
   Array.from({ length: 20_000 }, (_, index) => ({ name: `media.player${index}`, expires: null })),
 );
-/** What the work of `slowness` takes on a quiet machine, in milliseconds of processor time. */
+/** Cost of the work of `slowness` on a quiet machine, in milliseconds of processor time. */
 const usualMs = 35;
 
 /**

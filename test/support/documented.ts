@@ -4,7 +4,7 @@ import type { Served } from '@signet/server/http/openapi/served';
 import { profiles } from '@signet/server/profile';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
-/* Whether an answer of a server is one that its OpenAPI document describes. */
+/* Conformance of a server's answers to its OpenAPI document. */
 
 /** A request as far as the document looks at it; `path` from the root, with its query. */
 export interface SentRequest {
@@ -13,7 +13,7 @@ export interface SentRequest {
   readonly body?: string | Uint8Array | undefined;
 }
 
-/** What came back for it. */
+/** Answer to it. */
 export interface GivenAnswer {
   readonly status: number;
   /** By lower-case name. */
@@ -97,13 +97,13 @@ interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
 }
 
-/** Of HTTP and of the connection: the document does not name them. */
+/** Headers of HTTP and of the connection, which the document does not name. */
 const ofEveryAnswer = new Set(
   'content-type content-length date connection keep-alive transfer-encoding strict-transport-security vary pragma'.split(
     ' ',
   ),
 );
-/** What the rules of the transport and the authentication answer where there is no operation. */
+/** Statuses of the transport rules and the authentication where there is no operation. */
 const withoutOperation = new Set([400, 401, 404, 408, 412, 413, 414, 417, 421, 429, 431, 501]);
 
 /** Checks answers against one document; what it compiles it keeps. */
@@ -130,7 +130,7 @@ export class DocumentCheck {
     this.#ajv.addSchema(document, 'document');
   }
 
-  /** What is wrong with an answer; undefined: nothing. */
+  /** Fault of an answer; undefined if none. */
   faultOf(request: SentRequest, answer: GivenAnswer): string | undefined {
     const [plain = ''] = request.path.split(/[?#]/);
     const path = this.#mergesSlashes ? plain.replace(/\/{2,}/g, '/') : plain;
@@ -148,7 +148,7 @@ export class DocumentCheck {
     );
   }
 
-  /** What the document would have refused of a request that the server took. */
+  /** Fault by the document of a request that the server accepted. */
   #faultOfRequest({ parameters, requestBody }: OperationObject, { path, body }: SentRequest): string | undefined {
     const query = new URLSearchParams(path.split('?')[1] ?? '');
     for (const parameter of parameters) {

@@ -34,7 +34,7 @@ export interface DomainSketch {
   readonly groups?: Readonly<Record<string, readonly string[]>>;
   /** Names of services to their public keys (id to PEM); `false` is a disabled service. */
   readonly services?: Readonly<Record<string, Keys | false | DisabledService>>;
-  /** One policy a name; each rule is `[effect, role, action, resource, conditions]` with short names. */
+  /** Policies by name; each assertion is `[effect, role, action, resource, conditions]` with short names. */
   readonly policies?: Readonly<
     Record<string, readonly (readonly [Effect, string, string, string, conditions?: WireConditions])[]>
   >;

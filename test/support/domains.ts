@@ -74,7 +74,7 @@ function assertion(domain: string, rule: RuleSketch): AssertionRecord {
   };
 }
 
-/** As the store would answer it. */
+/** Record as the store would return it. */
 export function stored(content: DomainContent, version = 1): DomainRecord {
   const policies = content.policies.map((policy) => ({
     ...policy,

@@ -8,9 +8,9 @@ import { ecPair, type RequestedName, requestPem } from './requests.ts';
 import type { RightsWorld } from './single-rights.ts';
 import { type Answer, type Caller, form } from './start-server.ts';
 
-/* What the holder of one right tries to read, to become and to change. Each attempt answers what is seen of it afterwards. */
+/* Attempts of the holder of one right to read, to become and to change. Each returns the observed effect. */
 
-/** What a holder tries, and where. */
+/** Attempt of a holder, and its place. */
 export interface Attempt {
   readonly world: RightsWorld;
   readonly call: Caller;
@@ -24,7 +24,7 @@ const keys = ecPair();
 const pem = keys.publicKey.export({ type: 'spki', format: 'pem' }).toString();
 const sshKey = formatSshPublicKey(sshPublicKeyOf(generateKeyPairSync('ed25519').publicKey));
 
-/** One that no other holder writes. */
+/** Number that no other holder writes. */
 const numberOf = (tag: string) => 10_000 + createHash('sha256').update(tag).digest().readUInt16BE();
 const items = (answer: Answer): readonly unknown[] => {
   const found = field(answer.body, 'items');
@@ -73,7 +73,7 @@ async function becomesByRefresh(attempt: Attempt, service: string): Promise<bool
   return answers.some((answer) => subjectOf(field(answer.body, 'certificate')) === `CN=${domain}.${service}`);
 }
 
-/** As agents of the profile ask for the certificate of an instance. */
+/** Certificate request of the profile's agents for an instance. */
 function instanceRequest({ profile }: RightsWorld, id: string, principal: string): string {
   const own: readonly RequestedName[] = [
     ['uri', `spiffe://signet.test/ns/default/sa/${principal}`],
@@ -129,7 +129,7 @@ async function revokesSsh({ world, call }: Attempt): Promise<boolean> {
 
 export type Goal = (attempt: Attempt) => Promise<boolean>;
 
-/** What there is to gain in a domain, by what the table calls it. */
+/** Goals in a domain, by their names in the table. */
 export const goals = {
   'reads roles': async ({ call, domain }) =>
     shows(await call(`${domains}/${domain}/roles/reader/members`), 'user.reader'),
@@ -185,7 +185,7 @@ export const goals = {
   'deletes instances': deletesInstance,
 } as const satisfies Readonly<Record<string, Goal>>;
 
-/** What there is to gain once on a server, at `sys.auth`. */
+/** Goals once on a server, at `sys.auth`. */
 export const systemGoals = {
   'reads the audit log': async ({ call }) => items(await call('^/management/v1/changes')).length > 0,
   'is operator by key': (attempt) => becomesByKey({ ...attempt, tag: `${attempt.tag}-o` }, 'operator'),

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 
 const sorted = (names: Iterable<string>): string[] => [...new Set(names)].sort();
 
-/** What a source file exports: values, and names that exist as types only. */
+/** Exports of a source file: values, and names that exist as types only. */
 export function exportsOf(file: string): { values: string[]; types: string[] } {
   const code = readFileSync(file, 'utf8');
   const found = { values: [] as string[], types: [] as string[] };
@@ -31,7 +31,7 @@ export interface Declaration {
   readonly isDescribed: boolean;
 }
 
-/** What a text of TypeScript declares and exports; of overloads the first. */
+/** Exported declarations of a TypeScript text; of overloads the first. */
 export function declarationsOf(code: string): Declaration[] {
   const grammar = /^export (?:declare )?(?:abstract )?(?:async )?(function\*?|const|class|interface|type) (\w+)/gm;
   const found = new Map<string, Declaration>();

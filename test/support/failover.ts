@@ -75,7 +75,7 @@ export async function startFailover(t: Ending, cluster: Cluster): Promise<Failov
   return { cluster, installation, servings };
 }
 
-/** What callers were told, of all servers. */
+/** Answers that callers got, of all servers. */
 export interface Told {
   readonly roles: string[];
   readonly certificates: string[];
@@ -86,7 +86,7 @@ export interface Told {
   refused: number;
   /** Tokens, access checks and revocation lists. */
   reads: number;
-  /** What must not happen. */
+  /** Violations. */
   readonly problems: string[];
 }
 
@@ -170,7 +170,7 @@ async function revokeOne(installation: Installation, told: Told): Promise<void> 
   if (status === 0) told.revoked.push(serial);
 }
 
-/** What a server answers from memory must not notice. */
+/** Requests that a server answers from memory, without interruption. */
 function ask(player: Caller, told: Told) {
   let known = 0;
   return async () => {
@@ -192,7 +192,7 @@ function ask(player: Caller, told: Told) {
   };
 }
 
-/** Of a list as text: the bytes of its number are found by what is before them. */
+/** CRL number; its bytes are found by those before them. */
 function crlNumber(pem: string): number {
   const der = Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64');
   const at = der.indexOf(Buffer.from('0603551d14', 'hex'));
@@ -214,7 +214,7 @@ export async function loseOnce({ cluster }: FailoverWorld, { told }: FailoverLoa
   return Math.max(...first.map((at) => (at ?? 0) - promoted));
 }
 
-/** What is not as it was told, in words; the database and the servers are asked. */
+/** Differences from the acknowledged state, in words; the database and the servers are asked. */
 export async function faultsAfter({ cluster, installation, servings }: FailoverWorld, told: Told): Promise<string[]> {
   const faults = [...told.problems];
   const missing = async (what: string, names: readonly string[], text: string) => {

@@ -2,11 +2,11 @@ import type { Schema } from '@signet/server/store/database-schema';
 import Database from 'better-sqlite3';
 
 /*
- * What the rows of the feed must say of a change, told from the tables alone: whatever a snapshot is made of is compared row by row before
+ * Expected rows of the feed for a change, from the tables alone: the content of snapshots is compared row by row before
  * and after.
  */
 
-/** What rows of a table mean to a snapshot; null: nothing. A new table has to be put somewhere. */
+/** Meaning of a table's rows for a snapshot; null: none. A new table has to be put somewhere. */
 export const meanings = {
   domains: 'lists',
   cloud_accounts: 'lists',
@@ -67,7 +67,7 @@ function saying(meaning: 'lists' | 'rules' | 'member' | 'keys', row: Row): strin
 
 const none: ReadonlySet<string> = new Set();
 
-/** What the feed must say of the change from one to the other: `domain kind key`, sorted. */
+/** Expected rows of the feed from one state to the other: `domain kind key`, sorted. */
 export function differences(before: Followed, after: Followed): string[] {
   const keys = new Set([...before.keys(), ...after.keys()]);
   const different = [...keys].filter((key) => {
@@ -77,7 +77,7 @@ export function differences(before: Followed, after: Followed): string[] {
   return withoutCovered(different);
 }
 
-/** What the feed says of the change that led to this counter, `head` aside. */
+/** Rows of the feed for the change that led to this counter, `head` aside. */
 export function readFeed(file: string, counter: number): string[] {
   const database = new Database(file, { readonly: true });
   try {
@@ -102,7 +102,10 @@ export function readHeads(file: string): number[] {
   }
 }
 
-/** Whoever reads everything of a domain reads its lists, and whoever reads all of its members reads each. */
+/**
+ * Removes covered rows: reading everything of a domain includes its lists, and reading all of its members includes
+ * each.
+ */
 function withoutCovered(said: readonly string[]): string[] {
   const known = new Set(said);
   return [...known]

@@ -41,7 +41,7 @@ export const oddNumbers = [0, 1, -1, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_IN
 
 interface Column extends z.infer<typeof columnRows.element> {
   readonly table: string;
-  /** Whether its value is the key of a row of another table. */
+  /** True if its value is the key of a row of another table. */
   readonly refers: boolean;
 }
 

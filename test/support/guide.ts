@@ -20,7 +20,7 @@ export function blocksOf(markdown: string): Block[] {
 /** Runs a block as its reader would, in `folder`, against the world whose data is in `data`. */
 export function runBlock(folder: string, data: string, text: string): Promise<Finished> {
   const signet = `signet() { '${process.execPath}' '${signetScript}' "$@"; }\n`;
-  // As the shell of a shell: the first one takes our pipe for a network connection and reads the machine's startup files.
+  // Nested shell: the first one takes the pipe for a network connection and reads the machine's startup files.
   const env = { ...process.env, SHLVL: '1', SIGNET_CONFIG: join(data, 'signet.yaml') };
   return runProgram('/bin/bash', ['-euo', 'pipefail', '-c', signet + text], { cwd: folder, env });
 }

@@ -1,7 +1,7 @@
 /** The longest body of the management API by default. */
 export const mebibyte = 1_048_576;
 
-/** As many copies of `item` with commas between them as fit, with what is put around them. */
+/** Maximum of copies of `item` with commas between them that fit, with `before` and `after` around them. */
 function filled(before: string, item: (index: number) => string, after: string, most = Infinity): string {
   const parts = [before];
   let length = before.length + after.length;

@@ -17,7 +17,7 @@ import { parseSubjectKey } from '@signet/server/x509/subject-key';
 import { createPki } from './pki.ts';
 import { ecPair, type Pair } from './requests.ts';
 
-/* What the life of instances needs, with stores that only note what they are asked: for tests of its rules without a server. */
+/* Dependencies of instances, with stores that only record their calls: for tests of its rules without a server. */
 
 export const naming: NamingRules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', forms: signetForms };
 export const nowSeconds = 1_767_225_600;
@@ -32,7 +32,7 @@ export const ownPair: Pair = ecPair();
 const pki = await createPki({ now: () => nowSeconds * 1000 });
 const issuer = issuerFromPem(pki.issuer.certificate, pki.issuer.key);
 
-/** Whoever presents a certificate with this key and these DNS names. */
+/** Caller with a certificate of this key and these DNS names. */
 export function callerOf(principal: string, dnsNames: readonly string[] = [], pair = ownPair): Caller {
   const subjectKey = parseSubjectKey(pair.publicKey.export({ type: 'spki', format: 'der' }));
   const notAfter = nowSeconds + 86_400;
@@ -58,16 +58,16 @@ export function callerOf(principal: string, dnsNames: readonly string[] = [], pa
 
 export interface DepsSketch {
   readonly snapshot: Snapshot;
-  /** As the transaction that records finds it; default the same. */
+  /** Snapshot that the recording transaction finds; default the same. */
   readonly later?: Snapshot | undefined;
-  /** What is recorded of the presented certificate. */
+  /** Record of the presented certificate. */
   readonly row?: object | undefined;
   readonly status?: InstanceStatus | undefined;
   readonly rotation?: string;
-  /** How the presented serial stands once the provider has answered; default as before. */
+  /** State of the presented serial once the provider has answered; default as before. */
   readonly still?: Lineage;
   readonly attested?: Partial<Attested>;
-  /** Whether the provider can be asked, in the first snapshot and in the later one. */
+  /** True if the provider can be called, in the first snapshot and in the later one. */
   readonly providers?: readonly [first: boolean, later: boolean];
 }
 

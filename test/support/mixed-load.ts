@@ -13,9 +13,9 @@ import { ecPair, requestPem } from './requests.ts';
 import type { Installation, Serving } from './signet-program.ts';
 import { type Caller, form } from './start-server.ts';
 
-/** What clients were told has happened, in all their time. */
+/** Acknowledged changes of all clients, over all their time. */
 export interface Acknowledged {
-  /** The last number that a role of `load` was given, and the one under way when nobody answered. */
+  /** Last number that a role of `load` was given, and the one under way when the answer was missing. */
   readonly roles: Map<string, { told: number; asked: number }>;
   readonly documents: { told: number; asked: number };
   /** X.509 serial numbers with the fingerprints of the certificates, as the store writes both. */
@@ -24,7 +24,7 @@ export interface Acknowledged {
   readonly instances: Map<string, string>;
   readonly sshSerials: Set<string>;
   readonly keys: Set<string>;
-  /** Instances with a join token that nobody has spent. */
+  /** Instances with an unused join token. */
   readonly joinTokens: Set<string>;
   readonly tokenIds: string[];
   /** Tokens since the last start. */
@@ -77,7 +77,9 @@ interface World {
   readonly run: (...args: readonly string[]) => Promise<string | undefined>;
 }
 
-/** Everything at once, each kind of request one after the other, until the server is gone or `stop` is called. */
+/**
+ * Load of everything at once, each kind of request one after the other, until the server is gone or `stop` is called.
+ */
 export async function startLoad(installation: Installation, serving: Serving, known: Acknowledged): Promise<Load> {
   const children = new Set<ChildProcess>();
   let stopped = false;
@@ -237,7 +239,7 @@ function tokens({ known }: World, call: Caller): Step {
   };
 }
 
-/** What it printed; undefined when it did not end well. */
+/** Output of a command; undefined when it failed. */
 async function command(
   { config }: Installation,
   args: readonly string[],

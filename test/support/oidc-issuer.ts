@@ -5,7 +5,7 @@ import { Provider } from 'oidc-provider';
 import type { Pki } from './pki.ts';
 import type { Ending } from './start-server.ts';
 
-/** A real OpenID Connect issuer on this machine, and a browser in which somebody logs in to it. */
+/** OpenID Connect issuer on this machine, and a browser in which a person logs in to it. */
 export interface OidcIssuer {
   readonly issuer: string;
   readonly clientId: string;
@@ -17,7 +17,7 @@ export interface OidcIssuer {
 }
 
 interface IssuerOptions {
-  /** What it says of an account beside its `sub`. */
+  /** Claims of an account beside its `sub`. */
   readonly claims?: Readonly<Record<string, unknown>>;
   /** Answers of its own in the place of the issuer's, by path. */
   readonly answers?: Readonly<Record<string, (issuer: string) => unknown>>;
@@ -78,7 +78,7 @@ function configurationOf({ claims = {}, more = {} }: IssuerOptions): object {
     features: { devInteractions: { enabled: false } },
     interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
     findAccount: (_: unknown, sub: string) => ({ accountId: sub, claims: () => ({ sub, ...claims }) }),
-    // Whoever logs in has agreed: there is no second question.
+    // Logging in is consent: there is no second question.
     loadExistingGrant: async (context: GrantContext) => {
       const { client, session, provider, params } = context.oidc;
       const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId });

@@ -1,4 +1,4 @@
-/** What tests use of `oidc-provider`, which ships no types. */
+/** Types of the parts of `oidc-provider` that tests use, which ships none. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Whether the programs of OpenSSH that the tests compare with are installed. */
+/** True if the programs of OpenSSH that the tests compare with are installed. */
 export const hasSshKeygen: boolean = spawnSync('ssh-keygen', ['-?']).error === undefined;
 
 /** Runs `ssh-keygen`; answers its exit status and everything it said, times in UTC. */

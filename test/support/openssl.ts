@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** What an `openssl` command said; `ok` when it ended with 0. */
+/** Result of an `openssl` command; `ok` when it ended with 0. */
 export interface OpensslAnswer {
   readonly ok: boolean;
   readonly output: string;

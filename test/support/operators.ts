@@ -13,7 +13,7 @@ export const operatorsDomain: DomainSketch = {
 /** Long enough for every clock of a test. */
 const life = { notBefore: 1_500_000_000_000, notAfter: 4_000_000_000_000 };
 
-/** What a server tells its operator of its state, and the status of the answer as `code`. */
+/** Status of a server for its operator, and the status of the answer as `code`. */
 export async function readinessOf(
   { as }: { readonly as: (who?: CallerOptions) => Caller },
   { odd }: Pki,

@@ -11,9 +11,11 @@ import { postgresPrograms, unprivileged } from './postgres.ts';
 import type { Ending } from './start-server.ts';
 import { until } from './until.ts';
 
-/* Two database servers that Patroni keeps, with etcd: who is the primary is decided by them, and nobody here promotes anything. */
+/*
+ * Patroni cluster of two database servers, with etcd: they decide which is the primary, and no test promotes anything.
+ */
 
-/** Whether all that this needs is installed. */
+/** True if all programs that this needs are installed. */
 export const hasPatroni: boolean =
   postgresPrograms !== undefined && ['/usr/bin/patroni', '/usr/bin/etcd'].every((program) => existsSync(program));
 
@@ -178,7 +180,7 @@ function nodeIn({ folder, name, etcd, port, api }: NodePlace, run: (args: readon
     },
   };
   const file = join(folder, `${name}.yaml`);
-  // What is JSON is YAML.
+  // JSON is valid YAML.
   writeFileSync(file, JSON.stringify(config));
   let child: ChildProcess | undefined;
   const isRunning = () => child !== undefined && child.exitCode === null && child.signalCode === null;
@@ -198,7 +200,7 @@ function nodeIn({ folder, name, etcd, port, api }: NodePlace, run: (args: readon
       for (const pid of [child?.pid ?? 0, ...(postmaster > 0 ? [postmaster, ...childrenOf(postmaster)] : [])]) {
         if (pid > 0) killNow(pid);
       }
-      // Nobody else removes what a killed server shared.
+      // Shared memory of a killed server is left behind.
       if (memory !== undefined) spawnSync('ipcrm', ['-m', memory], { stdio: 'ignore' });
     },
   };
@@ -206,7 +208,7 @@ function nodeIn({ folder, name, etcd, port, api }: NodePlace, run: (args: readon
 
 const cluster = z.object({ members: z.array(z.object({ role: z.string() })) });
 
-/** What Patroni says of the nodes; nothing while it does not answer. */
+/** Nodes as Patroni lists them; none while it does not answer. */
 async function membersAt(api: number): Promise<z.infer<typeof cluster>['members']> {
   try {
     const answer = await fetch(`http://127.0.0.1:${api}/cluster`, { signal: AbortSignal.timeout(2000) });

@@ -10,7 +10,7 @@ import { until } from './until.ts';
 
 const program = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer'].find((path) => existsSync(path));
 
-/** Whether a pooler is installed. */
+/** True if a pooler is installed. */
 export const hasPgbouncer: boolean = program !== undefined;
 
 /** Said instead of a test. */

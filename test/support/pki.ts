@@ -15,7 +15,7 @@ import {
 const dayMs = 86_400_000;
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
-/** What to do differently from a proper client certificate. */
+/** Differences from a proper client certificate. */
 export interface OddCertificate {
   readonly subject: string | x509.JsonName;
   /** Milliseconds since the epoch; default: from an hour ago to a day from now. */

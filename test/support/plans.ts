@@ -28,7 +28,7 @@ export function planOf(changes: readonly Partial<ObjectChange>[], { impact = [],
   };
 }
 
-/** That somebody gains or loses `read` on a resource. */
+/** Gain or loss of `read` on a resource. */
 export function accessOf(change: 'gain' | 'loss', principal: string, domain: string, resource: string): AccessChange {
   return {
     change,

@@ -33,7 +33,7 @@ interface Ending {
   teardown(end: () => void | Promise<void>): void;
 }
 
-/** How a database compares text where a column says nothing else. */
+/** Comparison of text in a database where a column has none of its own. */
 export type Collation = 'C' | 'icu-en-US';
 
 /** A PostgreSQL server of this test, on a socket in a folder of its own. */
@@ -45,7 +45,7 @@ export interface PostgresServer {
   readonly user: string;
   /** Makes an empty database, or a copy of the one named as its template, and answers its name. */
   createDatabase(collation?: Collation, template?: string): Promise<string>;
-  /** How a store in a database is reached. */
+  /** Settings of a store in a database. */
   settings(database: string, changed?: Partial<PostgresSettings>): PostgresSettings;
   /** Runs statements as the superuser. */
   query<Row extends pg.QueryResultRow>(database: string, text: string, values?: unknown[]): Promise<Row[]>;
@@ -127,7 +127,7 @@ export async function waitForStandby(primary: PostgresServer): Promise<void> {
 
 let shared: Promise<PostgresServer> | undefined;
 
-/** One for all tests of this process; it ends with the process. */
+/** Server for all tests of this process; it ends with the process. */
 export function sharedPostgres(): Promise<PostgresServer> {
   const ends = { teardown: (end: () => unknown) => void process.prependOnceListener('exit', end) };
   shared ??= startPostgres(ends, ['max_connections=500']);
@@ -213,7 +213,7 @@ function serverIn(t: Ending, { folder, data, ids, options }: Place): PostgresSer
     const [, memory] = /^ *\d+ +(\d+)$/m.exec(existsSync(file) ? readFileSync(file, 'utf8') : '') ?? [];
     signalAll('SIGKILL');
     await stop('hard');
-    // Nobody else removes what a killed server shared.
+    // Shared memory of a killed server is left behind.
     if (memory !== undefined) await promisify(execFile)('ipcrm', ['-m', memory]).catch(() => undefined);
   };
   t.teardown(kill);

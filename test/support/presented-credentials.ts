@@ -15,7 +15,10 @@ import {
   type TestServer,
 } from './start-server.ts';
 
-/** What is presented: nothing that counts, something bad, or something good that names the operator, or somebody who has no rights. */
+/**
+ * Presented credential: none that is valid, an invalid one, or a valid one that names the operator, or a principal
+ * without rights.
+ */
 export type Kind = (typeof kinds)[number];
 export const tokensAlone = ['new token alone', 'token alone'] as const;
 export const kinds = [
@@ -43,7 +46,7 @@ const domains = [
   { name: 'catalog', services: { api: {} }, roles: { reader: ['media.player', 'sys.auth.operator'] } },
 ] as const;
 
-/** What a caller presents, with a connection of its own. */
+/** Credential of a caller, with a connection of its own. */
 interface Credential {
   readonly name: string;
   readonly kind: Kind;
@@ -60,7 +63,7 @@ const ofOperator = (ageSeconds: number, key = pair.privateKey) =>
 const asToken = (value: string) => ({ 'svc-principal-auth': value, 'athenz-principal-auth': value });
 const asBearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-/** As proxies name the holder of a certificate that they have checked. */
+/** Headers in which proxies name the holder of a certificate that they have checked. */
 function proxyHeaders(certificate: string): Credential['headers'] {
   const text = encodeURIComponent(certificate);
   return {

@@ -229,7 +229,7 @@ const methods = {
   recordCertificate: async (any, change) => {
     const principal = parsePrincipalName('user.anna');
     const record = { serial: any.otherSerial, fingerprint: 'f', principal, details: { kind: 'user' } };
-    // One that was revoked before is not recorded.
+    // A certificate that was revoked before is not recorded.
     await change.recordCertificate(record).catch(() => undefined);
   },
   revokeCertificate: (any, change) => change.revokeCertificate(any.otherSerial, revocation),
@@ -347,7 +347,7 @@ export async function tryChange(world: RandomWorld, name: string, tries = 1): Pr
   }
 }
 
-/** One of an instance, and one of somebody who is not a service here. */
+/** Issues a certificate of an instance, and one of a principal that is not a service here. */
 async function issueSome(world: RandomWorld): Promise<void> {
   const { certificates, instances } = world.store;
   const { serial, otherSerial } = new Choice(world);

@@ -2,7 +2,7 @@ import { connect } from 'node:tls';
 import { requireDocumented } from './documented.ts';
 import type { CallerOptions, TestServer } from './start-server.ts';
 
-/** What came back for the bytes of a request. */
+/** Answer to the bytes of a request. */
 export interface RawAnswer {
   readonly status: number;
   /** By lower-case name; of one that stands twice, the last. */

@@ -14,7 +14,7 @@ export interface ClientFiles {
 }
 
 export interface Renegotiation {
-  /** Whether the server took part. */
+  /** True if the server took part. */
   readonly succeeded: boolean;
   /** The statuses of the answers before and after. */
   readonly statuses: readonly number[];

@@ -1,4 +1,4 @@
-/** What a scrape says: series as they are written, e.g. `signet_tokens_issued_total{kind="access"}`, with their values. */
+/** Series of a scrape as they are written, e.g. `signet_tokens_issued_total{kind="access"}`, with their values. */
 export type Series = ReadonlyMap<string, number>;
 
 /** Reads the text format of Prometheus. */

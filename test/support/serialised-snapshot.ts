@@ -2,14 +2,14 @@ import { KeyObject } from 'node:crypto';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
 
 /**
- * Everything that a snapshot says, as one text: two snapshots with the same text answer every question in the same way. Of compiled policies
- * what they were compiled of; what is counted while they are used is left out.
+ * Content of a snapshot, as one text: two snapshots with the same text answer every query in the same way. Compiled
+ * policies are replaced by their source; counters of use are left out.
  */
 export function serialisedSnapshot({ domain: _, ...snapshot }: Snapshot): string {
   return JSON.stringify(plain(snapshot), undefined, 1);
 }
 
-/** What is counted, or kept for the next time, while policies are evaluated. */
+/** Counters and caches of policy evaluation. */
 const uses = new Set(['overruns', 'work', 'decision']);
 
 function plain(value: unknown): unknown {
@@ -25,7 +25,7 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(shown);
 }
 
-/** What it has, and what its class answers by getters. */
+/** Own fields, and those of the class's getters. */
 function fieldsOf(value: object): [string, unknown][] {
   const getters = Object.entries(Object.getOwnPropertyDescriptors(Object.getPrototypeOf(value)))
     .filter(([name, { get }]) => get !== undefined && name !== '__proto__')

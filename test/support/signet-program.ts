@@ -33,7 +33,7 @@ export async function install(
   options: {
     readonly domains: readonly DomainSketch[];
     readonly dataDir?: string;
-    /** Of another kind than a file of SQLite in the folder. */
+    /** Store of another kind than a file of SQLite in the folder. */
     readonly store?: PostgresSettings;
     readonly more?: string;
   },

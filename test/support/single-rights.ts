@@ -98,7 +98,7 @@ export interface RightsWorld {
   readonly stranger: Caller;
 }
 
-/** One server of this profile with all of them; `keeper.none` has no right. */
+/** Server of this profile with all of them; `keeper.none` has no right. */
 export async function rightsWorld(
   file: Ending,
   profile: RightsWorld['profile'],

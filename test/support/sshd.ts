@@ -12,7 +12,7 @@ const sshd = ['/usr/sbin/sshd', '/usr/local/sbin/sshd', '/usr/bin/sshd'].find((p
 
 export const hasSshd: boolean = sshd !== undefined && spawnSync('ssh', ['-V']).error === undefined;
 
-/** Who runs the tests, and may log in to this machine. */
+/** User who runs the tests, and may log in to this machine. */
 export const login: string = userInfo().username;
 
 /** The files of an sshd. */
@@ -67,7 +67,7 @@ export async function startSshd(t: ExecutionContext, files: SshdFiles): Promise<
   return { port, log: () => log.join('') };
 }
 
-/** How somebody logs in. */
+/** Login options. */
 export interface SshLogin {
   readonly port: number;
   readonly key: string;

@@ -1,13 +1,16 @@
 import { connect, createServer, type Socket } from 'node:net';
 import type { Ending } from './start-server.ts';
 
-/** What becomes of bytes on their way: they arrive, nothing arrives in either direction, or only what the client sends does. */
+/** Passing of bytes: in both directions, in none, or only those from the client. */
 type Passing = 'all' | 'none' | 'requests';
 
 export interface StallingProxy {
   /** `host:port` of it. */
   readonly host: string;
-  /** From now on, for connections that are there and for new ones. Nobody is told: what is held back arrives when it passes again. */
+  /**
+   * Sets the passing from now on, for existing and new connections. Neither end is told: held bytes arrive when they
+   * pass again.
+   */
   pass(what: Passing): void;
   /** Resets every connection. */
   reset(): void;

@@ -30,7 +30,7 @@ export interface ProviderRequest {
 export interface TestProvider {
   readonly url: string;
   readonly authority: TestAuthority;
-  /** What the token server was asked. */
+  /** Queries to the token server. */
   readonly questions: readonly AccessQuestion[];
   /** The log, one parsed line an entry. */
   readonly log: readonly Record<string, unknown>[];

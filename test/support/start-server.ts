@@ -15,7 +15,7 @@ import { createPki, type Pki } from './pki.ts';
 import { sharedPostgres } from './postgres.ts';
 import { saveDomain } from './save-domain.ts';
 
-/** Whatever ends things: a test (`t`), or the whole file (`wholeFile`). */
+/** Owner that ends things: a test (`t`), or the whole file (`wholeFile`). */
 export interface Ending {
   teardown(end: () => void | Promise<void>): void;
 }
@@ -50,7 +50,7 @@ export interface TestServerOptions {
   /** Options by their paths, e.g. `tokens.bound`. */
   readonly options?: Readonly<Record<string, unknown>>;
   readonly clock?: Clock;
-  /** Milliseconds of a clock that nobody sets. */
+  /** Monotonic clock in milliseconds. */
   readonly monotonic?: () => number;
   readonly pki?: Pki;
   /** The other processes of the server; default: none. */
@@ -137,7 +137,7 @@ function withPatience(config: ServerConfig, stated: Readonly<Record<string, unkn
   };
 }
 
-/** Who makes a request: a certificate with its key, or nobody. */
+/** Caller of a request: a certificate with its key, or none. */
 export interface CallerOptions {
   readonly certificate?: string;
   readonly key?: string;

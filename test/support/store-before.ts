@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { knownSchemas } from '@signet/server/store/sqlite/known-schema';
 import Database from 'better-sqlite3';
 
-/* How each step of the schema is revoked, the newest first. */
+/* Statements that undo each step of the schema, the newest first. */
 
 const undo = [
   ['019-bundle-readers', 'alter table domains drop column bundle_readers;'],

@@ -2,14 +2,14 @@ import { unpackDomain } from '@signet/server/model/packed-members';
 import { isGap } from '@signet/server/model/snapshot-source';
 import type { Knows, Store, StoreChanges, StoreState } from '@signet/server/model/store';
 
-/** Everything in a store, for tests that look at all of it. */
+/** Contents of a store, for tests that examine all of it. */
 export function contentsOf(store: Pick<Store, 'everything'>): Promise<StoreChanges> {
   return store.everything(async ({ state, domains, signingKeys }) => {
     return { state, domains: (await Array.fromAsync(domains)).flat().map(unpackDomain), deleted: [], signingKeys };
   });
 }
 
-/** What changed after a state; undefined where a store does not tell. */
+/** Changes after a state; undefined where a store does not tell. */
 export async function changesAfter(
   store: Pick<Store, 'changesSince'>,
   known: StoreState,

@@ -8,7 +8,7 @@ import { saveDomain } from './save-domain.ts';
 
 const holder = parsePrincipalName('media.player');
 
-/** Certificates of so many instances that those asked for at once change more than 64 KiB of the store. */
+/** Number of instances whose concurrent certificates change more than 64 KiB of the store. */
 const instances = 3000;
 
 async function changeWithoutDescriptors(file: string): Promise<void> {

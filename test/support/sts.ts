@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import type { Ending } from './start-server.ts';
 
-/** What the local STS does next with a call that is otherwise in order. */
+/** Next behaviour of the local STS for a call that is otherwise valid. */
 export type StsMood =
   | { kind: 'grant' }
   | { kind: 'refuse'; status: number; code: string; message: string }

@@ -13,8 +13,8 @@ import { install, serve } from '#support/signet-program';
 import { type Answer, form, wholeFile } from '#support/start-server';
 
 /*
- * A real server of each profile: what a host of Athenz's clients is told of it, and what somebody does with a principal token that was handed
- * to him, or with one that is none.
+ * Servers of each profile: their answers to a host of Athenz's clients, and the use of a principal token by a service
+ * that received it, or of a malformed one.
  */
 
 const file = wholeFile();

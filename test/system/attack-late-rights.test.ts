@@ -31,7 +31,7 @@ const behind = { 'snapshot.refreshIntervalMs': 60_000 };
 
 type Edit = (content: DomainContent) => DomainContent;
 
-/** Another server on the same store, which changes one domain; answers the domain as it was. */
+/** Changes one domain from another server on the same store; returns the domain as it was. */
 async function changeElsewhere(elsewhere: Store, name: string, edit: Edit): Promise<DomainContent> {
   const before = await elsewhere.domain(parseDomainName(name));
   if (before === undefined) throw new Error(`there is no domain ${name}`);

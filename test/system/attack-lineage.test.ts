@@ -33,7 +33,7 @@ import { ecPair, type Pair, requestPem } from '#support/requests';
 import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
-/* What a credential is tied to: nothing that is made from one outlives it, and what it was given for ends it. */
+/* Ties of a credential: nothing that is made from one outlives it, and it ends with its cause. */
 
 const now = () => Math.floor(systemClock.now() / 1000);
 const sshKey = formatSshPublicKey(sshPublicKeyOf(generateKeyPairSync('ed25519').publicKey));

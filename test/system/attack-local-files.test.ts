@@ -16,7 +16,7 @@ import { runProgram } from '#support/run-program';
 import { install } from '#support/signet-program';
 import { temporaryFolder } from '#support/temp';
 
-/* Another user of the machine prepares what a command of an operator reads or writes. */
+/* Attack by another user of the machine, who prepares what a command of an operator reads or writes. */
 
 const isRoot = process.getuid?.() === 0;
 

@@ -31,7 +31,7 @@ const own = authority.certificate('catalog.api');
 const guest = authority.certificate('media.guest');
 const player = authority.certificate('media.player');
 const operator = await makeCertificate({ name: 'sys.auth.operator', now: clock.now() });
-/** As the README showed it. */
+/** Options as the README showed them. */
 const asShownBefore: ServerOptions = {
   cert: own.pem,
   key: own.key,

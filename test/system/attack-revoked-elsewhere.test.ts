@@ -7,7 +7,7 @@ import type { Caller, CallerOptions } from '#support/start-server';
 
 /* A server of several processes: what one of them has acknowledged, none of the others still allows. */
 
-/** Nothing but the question of the one to the others tells them within the test. */
+/** Long interval: only the requests between processes can be the cause within the test. */
 const rarely = 'snapshot: { refreshIntervalMs: 60000 }';
 const domains = loadDomains.map((domain) =>
   domain.name === 'catalog' ? { ...domain, policies: { all: [['ALLOW', 'reader', 'read', '*']] as const } } : domain,

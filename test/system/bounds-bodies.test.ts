@@ -6,7 +6,7 @@ import { type Installation, install, serve } from '#support/signet-program';
 import type { Answer } from '#support/start-server';
 import { until } from '#support/until';
 
-/* The bodies of the issue and their relatives, against the real server, by somebody without a right and by an administrator. */
+/* Hostile bodies against the real server, by a caller without a right and by an administrator. */
 
 const boundMs = 100;
 const boundMiB = 50;

@@ -17,7 +17,7 @@ const budgets = `budgets:
 `;
 const share = { certificate: 0.2, address: 0.25 };
 
-/** What a share of the budget allows in so many milliseconds, in milliseconds of work. */
+/** Work that a share of the budget allows in `elapsedMs`, in milliseconds. */
 const allowed = (part: number, elapsedMs: number) => part * (1000 + 10 * (elapsedMs / 1000));
 
 interface Flood {

@@ -6,7 +6,7 @@ import { install, serve } from '#support/signet-program';
 import { type Answer, form } from '#support/start-server';
 import { until } from '#support/until';
 
-/* One tenant asks what 3,000 rules would mean for 20,000 members; meanwhile the others get their tokens. */
+/* Dry run of one tenant: 3,000 assertions for 20,000 members; meanwhile the others get their tokens. */
 
 const minutes = 60_000;
 const domains = [
@@ -23,7 +23,7 @@ const domains = [
   { name: 'media', services: { player: {} } },
 ] as const;
 
-/** What the process holds that has only loaded its modules as sources, in MiB. */
+/** Memory of a process that has only loaded its modules as sources, in MiB. */
 const idleWorkProcess = 125;
 
 const path = '^/management/v1/domains/evil/policies/p?dryRun=true';

@@ -44,7 +44,7 @@ async function start(t: ExecutionContext): Promise<World> {
   return { installation, crlUrl, good, revoked, revoke, register: (id) => register(world, id) };
 }
 
-/** Whether a server on this port answers a client with that certificate, over TLS. */
+/** True if a server on this port answers a client with that certificate, over TLS. */
 function isServed(port: number, { pki }: Installation, { certificate, key }: Registered): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect({ port, host: '127.0.0.1', servername: 'localhost', ca: pki.bundle, cert: certificate, key });
@@ -152,7 +152,7 @@ test('two processes answer by turns: the number of the list never falls, and eac
   const bodies = new Map<string, string>();
   let [falls, last, answers] = [0, 0n, 0];
   const look = async () => {
-    // Each request a connection of its own: the processes take them by turns.
+    // Each request has a connection of its own, which the processes share.
     const answer = await fetch(world.crlUrl, { headers: { connection: 'close' } });
     const der = Buffer.from(await answer.arrayBuffer());
     const number = numberOf(der);

@@ -7,20 +7,20 @@ import type { CallerOptions } from '#support/start-server';
 import { until } from '#support/until';
 
 /*
- * Everybody has the address 127.0.0.1, as behind a balancer that does not say who its clients are. One of them takes all that it can get over
- * fifty connections, and a hundred others open a new connection for each request.
+ * Shared address 127.0.0.1, as behind a balancer that does not pass on its clients' addresses. One of them takes all
+ * that it can get over fifty connections, and a hundred others open a new connection for each request.
  */
 
 const [floodConnections, others, requestsEach] = [50, 100, 1];
 const strangers = { workMsPerSecond: 30, burstMs: 100, share: 0.5 };
 const principal = { workMsPerSecond: 100, burstMs: 100, share: 0.5 };
-/** What is kept for those that wait: a fifth of the strangers' budget. */
+/** Reserve for waiting connections: a fifth of the strangers' budget. */
 const reserved = 0.2;
 
 const names = Array.from({ length: others }, (_, index) => `host${index}`);
 const domains = [{ name: 'media', services: { ...Object.fromEntries(names.map((name) => [name, {}])), loop: {} } }];
 
-/** One request over a connection of its own; status 0 when the connection was refused or cut. */
+/** Sends one request over a connection of its own; status 0 when the connection was refused or cut. */
 function exchange(baseUrl: string, agent: Agent): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
   const sent = request(`${baseUrl}/oauth2/keys`, { agent });
@@ -117,7 +117,9 @@ async function floodBeside(t: ExecutionContext, more: string, who: (at: Installa
   return { flood, seconds };
 }
 
-/** Handshakes that an address and the reserve pay in so many seconds; each connection was in flight once when the debt began. */
+/**
+ * Handshakes that an address and the reserve pay in `seconds`; each connection was in flight once when the debt began.
+ */
 function handshakesOf(share: number, seconds: number): number {
   const { workMsPerSecond, burstMs } = strangers;
   const work = share * (burstMs + workMsPerSecond * seconds) + reserved * workMsPerSecond * (seconds + 1);

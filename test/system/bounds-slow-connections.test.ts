@@ -5,7 +5,10 @@ import { assertWithin, costOf, costsAreKnown } from '#support/cost';
 import { install, serve } from '#support/signet-program';
 import { until } from '#support/until';
 
-/* Clients that do not read, read a byte at a time, and write a byte at a time: each loses its connection, and nobody else notices. */
+/*
+ * Slow clients that do not read, read a byte at a time, and write a byte at a time: each loses its connection, and no
+ * other caller is affected.
+ */
 
 const rules = Array.from(
   { length: 12_000 },

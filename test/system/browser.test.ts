@@ -10,8 +10,8 @@ import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 
 /*
- * What is free of Node, in a browser: the core entry as it is shipped, and the part of the server that a playground needs. Nothing is bundled,
- * the pages import the built modules.
+ * Code without Node, in a browser: the core entry as it is shipped, and the part of the server that a playground needs.
+ * Nothing is bundled, the pages import the built modules.
  */
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
@@ -134,7 +134,7 @@ const flags = [
   '--disable-sync',
 ];
 
-/** What the page says that is shown in a browser. */
+/** Text of the page in a browser. */
 async function inChromium(t: ExecutionContext, page: string, world: unknown): Promise<unknown> {
   const { base, result } = await serve(t, page, world);
   // A group of its own, as the browser starts processes that must end with it.

@@ -6,7 +6,7 @@ import { type DevWorld, repository, startDevWorld } from '#support/dev-world';
 import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
 
-/* What changes while everything runs: roles, policies, keys. */
+/* Changes while everything runs: roles, policies, keys. */
 
 let world: DevWorld;
 

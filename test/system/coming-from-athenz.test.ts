@@ -59,7 +59,7 @@ function jws(domain: object, signedDomain = domain): string {
   });
 }
 
-/** Who may what in Athenz, by hand: principal, action, resource. */
+/** Access in Athenz, by hand: principal, action, resource. */
 const decisions = [
   ['media.player', 'watch', 'film.one', true],
   ['media.player', 'watch', 'film.secret', true],

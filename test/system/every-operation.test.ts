@@ -154,7 +154,7 @@ test('AWS tools read the credentials through a profile', async (t) => {
   t.regex(tool.stdout, /access_key\s.*0000\s.*custom-process/);
 });
 
-/** What two certificates for the same have in common. */
+/** Common shape of two certificates for the same names. */
 function shape(pem: unknown) {
   const { subject, subjectAltName, keyUsage, issuer } = new X509Certificate(String(pem));
   return { subject, subjectAltName, keyUsage, issuer };

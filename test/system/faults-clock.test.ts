@@ -8,7 +8,7 @@ import { until } from '#support/until';
 
 /* A clock that is set wrong under a running server (`faketime`), and one that is wrong from the start, beside a server whose clock is right. */
 
-/** What `faketime` loads into a program; undefined where it is not installed. */
+/** Library that `faketime` loads into a program; undefined where it is not installed. */
 async function fakeClockLibrary(): Promise<string | undefined> {
   const finished = await runProgram('faketime', ['-f', '+0', 'printenv', 'LD_PRELOAD']).catch(() => undefined);
   return finished?.status === 0 ? finished.stdout.trim() : undefined;

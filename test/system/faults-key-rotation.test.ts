@@ -11,7 +11,7 @@ import { until } from '#support/until';
 
 /* A rotation in a hurry, and a compromised key, while two hosts verify: with the keys that the updater brings, and with those they fetch. */
 
-/** How often the second host looks for keys; 300 s unless told otherwise, and the updater once a minute. */
+/** Interval at which the second host fetches keys; the default is 300 s, and the updater's once a minute. */
 const lookMs = 1000;
 
 test('no token of another key is refused, and those of the compromised one are at the next look for keys', async (t) => {

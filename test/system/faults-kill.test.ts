@@ -20,10 +20,10 @@ import { until } from '#support/until';
 
 const points = Number(process.env['SIGNET_KILLS'] ?? 6);
 
-/** How long the load runs before each kill, in milliseconds: at most. */
+/** Maximum duration of the load before each kill, in milliseconds. */
 const longestLoadMs = 2000;
 
-/** A backup is made after every so many kills, and restored after the next one. */
+/** Number of kills after which a backup is made, and restored after the next one. */
 const restoreEvery = 6;
 
 test('killed at any moment under a mixed load: nothing told is lost, nothing is half there', async (t) => {
@@ -72,7 +72,7 @@ test('killed at any moment under a mixed load: nothing told is lost, nothing is 
   t.true(known.certificates.size > 0 && known.sshSerials.size > 0 && known.tokenIds.length > 0);
 });
 
-/** How much was told so far. */
+/** Number of acknowledged changes so far. */
 function acknowledged(known: Acknowledged): number {
   const { certificates, sshSerials, joinTokens, keys, documents } = known;
   const roles = [...known.roles.values()].reduce((sum, { asked }) => sum + asked, 0);
@@ -85,7 +85,7 @@ interface Backup {
   readonly documents: number;
 }
 
-/** Of the store as the kill left it. */
+/** Backs up the store as the kill left it. */
 async function backUp(
   t: ExecutionContext,
   { folder, signet }: Installation,
@@ -141,7 +141,7 @@ async function checkEverything(
   }
 }
 
-/** What was told is there, or what was asked after it; both parts of a change, or neither. */
+/** Checks that acknowledged changes are there, or those requested after them; both parts of a change, or neither. */
 async function checkChanges(t: ExecutionContext, store: Store, known: Acknowledged, when: string): Promise<void> {
   const load = await store.domain(parseDomainName('load'));
   for (const [name, state] of known.roles) {

@@ -34,7 +34,7 @@ const events = {
 } as const;
 
 interface Host {
-  /** What the provider was given as its policy directory. */
+  /** Policy directory that the provider was given. */
   readonly path: string;
   readonly top: string;
   /** Makes a directory of that name with a bundle of this version. */

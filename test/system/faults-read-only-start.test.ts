@@ -10,7 +10,7 @@ import { type Installation, install, type Serving, serve } from '#support/signet
 import { form } from '#support/start-server';
 import { until } from '#support/until';
 
-/* A server that is started on a disk which is full, or lets nobody write: a small file system of its own, where this user may make one. */
+/* Server start on a disk which is full, or read-only: a small file system of its own, where this user may make one. */
 
 interface Disk {
   readonly folder: string;

@@ -11,14 +11,14 @@ interface Version {
   readonly version: number;
 }
 
-/** What the host holds, by the signed part of its bundle. */
+/** Version on the host, by the signed part of its bundle. */
 function onDisk(world: DevWorld): Version {
   const { payload } = JSON.parse(readFileSync(join(world.state.policyDir, 'catalog.pol'), 'utf8'));
   const { epoch, version } = JSON.parse(Buffer.from(payload, 'base64url').toString());
   return { epoch, version };
 }
 
-/** What the engine of the provider decides by. */
+/** Version that the engine of the provider decides by. */
 async function inForce(world: DevWorld): Promise<unknown> {
   const { policy } = JSON.parse((await world.curl(undefined, `${world.state.providerUrl}/healthz`)).body);
   return policy.domains.find(({ domain }: { domain: string }) => domain === 'catalog');

@@ -68,7 +68,7 @@ test('one updater has the directory, however the others come and however it ends
     t.is(status, 6, 'from another process namespace');
   } else t.log('skipped: no process namespaces here');
 
-  // Whoever stops reading early gets no error, and changes nothing of the answer.
+  // A reader that stops early gets no error, and changes nothing of the answer.
   const head = `set -o pipefail; "$0" "$1" status --config "$2" | head -n 1`;
   const read = await runProgram('bash', ['-c', head, process.execPath, updaterScript, config]);
   t.deepEqual([read.status, read.stderr, read.stdout.split('\n').length], [0, '', 2]);

@@ -23,7 +23,10 @@ interface Counts {
   refused: number;
 }
 
-/** A client that sends again as soon as it is answered, until nobody listens any more. Every fourth one has a new connection each time. */
+/**
+ * Client that sends again as soon as it is answered, until the port is closed. Every fourth one has a new connection
+ * each time.
+ */
 async function ask(world: World, index: number, counts: Counts): Promise<void> {
   const { pki, identity } = world;
   const agent = new Agent({
@@ -104,7 +107,7 @@ test('32 busy connections: no request is lost in 10,000', async (t) => {
   assertWithin(t, 'longest time to stop', Math.max(...times) / 1000, 10, 's');
 });
 
-/** Whether a new connection is taken, and what `/readyz` says on it. */
+/** Acceptance of a new connection, and the answer of `/readyz` on it. */
 async function readiness(t: ExecutionContext, serving: Serving) {
   try {
     const { status, headers, body } = await serving.as()('^/readyz');

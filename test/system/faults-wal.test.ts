@@ -37,7 +37,7 @@ async function missingOf(t: ExecutionContext, { signet }: Installation, told: re
   return told.filter((role) => !new RegExp(`^  ${role}:`, 'm').test(stdout)).length;
 }
 
-/** As much of the store as a kill leaves, to be put back before each damage. */
+/** Copy of the store's files as a kill leaves them, to be put back before each damage. */
 function takeCopy(storeFile: string): () => void {
   const kept = ['', '-wal', '.witness'].map(
     (suffix) => [`${storeFile}${suffix}`, readFileSync(`${storeFile}${suffix}`)] as const,
@@ -122,7 +122,7 @@ test.serial('a loss is accepted by a command, which the audit log names', async 
     t.is(status, 78, `${command.join(' ')}: ${stderr}`);
   }
   t.is((await signet('store', 'accept-loss')).status, 2, 'without a reason');
-  // As the guide tells.
+  // Steps of the guide.
   const guide = readFileSync(join(repository, 'docs/guides/when-the-store-fails.md'), 'utf8');
   const said: string[] = [];
   for (const { text } of blocksOf(guide)) {

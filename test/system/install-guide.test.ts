@@ -24,7 +24,7 @@ const [packages, systemd, image, docker, release] = blocksOf(
 const work = mkdtempSync(join(tmpdir(), 'signet-test-'));
 test.after.always(() => rmSync(work, { recursive: true, force: true }));
 
-/** What the machine lacks of the programs; undefined when it has all. */
+/** Programs that the machine lacks; undefined when it has all. */
 function missing(...programs: readonly string[]): string | undefined {
   const lacking = programs.filter((name) => spawnSync('sh', ['-c', `command -v ${name}`]).status !== 0);
   if (lacking.length > 0) return `${lacking.join(', ')} is not on this machine`;

@@ -44,7 +44,7 @@ const gitlab = z.object({
 
 interface Step {
   readonly command: string;
-  /** Whether it runs after one that failed. */
+  /** True if it runs after one that failed. */
   readonly always: boolean;
 }
 
@@ -85,7 +85,7 @@ function openWorld(t: ExecutionContext) {
     PLAN_TOKEN: 'secret',
   };
   const bash = (text: string) => runProgram('/bin/bash', ['-euo', 'pipefail', '-c', text], { cwd: folder, env });
-  /** As a runner does: after a step that failed only those that ask for it. Answers whether all ended well. */
+  /** Runs steps like a runner: after a failure only those that ask for it. Returns true if all succeeded. */
   const run = async (steps: readonly Step[]) => {
     let isFine = true;
     for (const { command, always } of steps) {

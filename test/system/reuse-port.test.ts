@@ -5,7 +5,7 @@ import { install, type Serving, serve } from '#support/signet-program';
 
 /* Servers of their own on one port, without a balancer: each is stopped and started while the others answer. */
 
-/** Which processes answer, each request on a connection of its own: the first part of a request id is the process. */
+/** Processes that answer, each request on a connection of its own: the first part of a request id is the process. */
 async function whoAnswers(serving: Serving, requests: number): Promise<Set<string>> {
   const found = new Set<string>();
   for (let count = 0; count < requests; count += 1) {

@@ -8,7 +8,7 @@ import { openssl } from '#support/openssl';
 import { runProgram } from '#support/run-program';
 import { temporaryFolder } from '#support/temp';
 
-/* What `signet init` makes of an authority, and the list of its root, renewed where its key is. */
+/* Authority of `signet init`, and the list of its root, renewed where its key is. */
 
 function signet(...args: readonly string[]) {
   return runProgram(process.execPath, [signetScript, ...args]);

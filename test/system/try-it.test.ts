@@ -7,7 +7,7 @@ import test from 'ava';
 import { type DevWorld, repository, startDevWorld } from '#support/dev-world';
 import { runProgram } from '#support/run-program';
 
-/* What a newcomer does first: every command that `npm start` prints, and the same requests in each consumer pattern. */
+/* First steps of a newcomer: every command that `npm start` prints, and the same requests in each consumer pattern. */
 
 let world: DevWorld;
 

@@ -21,11 +21,11 @@ import { kinds, updaterWorld } from './support/world.ts';
 const day = 86_400_000;
 const [ec, rsa] = [athenzKey('ES256', 'zts.0'), athenzKey('RS256', 'zts.rsa')];
 
-/** What the server signs at the moment, and how. */
+/** Content that the server signs at the moment, and its form. */
 interface Served {
   spec: AthenzBundle;
   key: AthenzKey;
-  /** Whether it does as it is asked about the form of signatures; older servers do not know the member. */
+  /** True if it honours the requested form of signatures; older servers do not know the member. */
   knowsP1363: boolean;
 }
 

@@ -31,7 +31,7 @@ function start(t: ExecutionContext, args: readonly string[], variables: Readonly
     said += chunk;
   });
   const exited = once(child, 'close').then(([status]) => Number(status));
-  /** What it has written to standard error so far. */
+  /** Output on standard error so far. */
   const errors = () => said;
   return { child, errors, exited };
 }

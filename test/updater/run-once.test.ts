@@ -82,7 +82,7 @@ test('the files of the directory are not gone through for each domain', async (t
 
 interface Refusal {
   readonly note: string;
-  /** What the server serves after version 5 was accepted. */
+  /** Content that the server serves after version 5 was accepted. */
   readonly serve: (world: UpdaterWorld) => Promise<string | Uint8Array>;
   readonly change?: Partial<UpdaterConfig>;
   readonly reason: string;

@@ -13,7 +13,7 @@ import { kinds, type UpdaterWorld, updaterWorld } from './support/world.ts';
 const day = 86_400_000;
 
 interface AutoWorld extends UpdaterWorld {
-  /** One run of an updater with `domains: auto`, and nothing else configured. */
+  /** Runs an updater with `domains: auto` once, and nothing else configured. */
   run(change?: { maxDomains?: number; domains?: readonly DomainName[] }): ReturnType<UpdaterWorld['runOnce']>;
   bundles(): Promise<readonly string[]>;
   selection(): { domains: number; error?: string; notNamedSince?: Record<string, string> };

@@ -11,7 +11,7 @@ import { readStatus } from '@signet/updater/updater-status';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 
-/* What the updater remembers of each domain, and what it makes of files that somebody else has written. */
+/* State of the updater for each domain, and its reaction to foreign files. */
 
 const domain = parseDomainName('catalog');
 const bundle: Required<BundleFloor> = { epoch: 1, version: 5, issued: 1000, digest: 'policies-1:a' };

@@ -13,7 +13,7 @@ import { makeSigningKey } from './support/world.ts';
 
 /* When the updater asks for keys and for the issuer, and which answers it takes. */
 
-/** A key that nobody may use. */
+/** Weak key, which is rejected. */
 const weak: Jwk = { kty: 'RSA', kid: 'weak', alg: 'RS256', use: 'sig', n: 'AQAB', e: 'AQAB' };
 
 const [one, two] = [makeSigningKey('one').jwk, makeSigningKey('two').jwk];

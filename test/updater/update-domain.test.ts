@@ -14,7 +14,7 @@ import { FakeClock } from '#support/clock';
 import { temporaryFolder } from '#support/temp';
 import { makeSigningKey } from './support/world.ts';
 
-/* One domain against a server in memory: what is asked, what is taken, and what each failure is called. */
+/* Update of one domain against a server in memory: the requests, accepted answers, and the name of each failure. */
 
 const domain = parseDomainName('catalog');
 const signing = makeSigningKey('k');

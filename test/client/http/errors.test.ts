@@ -2,7 +2,7 @@ import { parseHttpDate, SignetClientError } from '@signet/client';
 import test from 'ava';
 import { internals } from '../../limits/row.ts';
 
-/* What each failure means to the caller: of the transport, of an answer, and whether it is worth another try. */
+/* Meaning of each failure for the caller: of the transport, of an answer, and whether a retry is worth it. */
 
 const { isBrokenConnection, transportError } = await internals<{
   isBrokenConnection(error: unknown): boolean;

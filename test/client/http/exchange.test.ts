@@ -5,7 +5,7 @@ import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { internals } from '../../limits/row.ts';
 
-/* What is made of the answers of a server, and how often and whom a request is sent to, without a network. */
+/* Handling of a server's answers, and the number and targets of requests, without a network. */
 
 interface Sent {
   readonly origin: string;
@@ -185,7 +185,7 @@ test('a server that failed is asked last the next time, until it answers', async
   t.is(origins().join(' '), 'one two two two one one');
 });
 
-/** What comes of work soon after a signal, and not when the wait would be over. */
+/** Result of work that ends soon after a signal, before the wait would be over. */
 async function atOnce(signal: AbortSignal, work: Promise<unknown>): Promise<unknown> {
   const late = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', async () => {

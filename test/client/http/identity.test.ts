@@ -9,7 +9,7 @@ import { temporaryFolder } from '#support/temp';
 import { internals } from '../../limits/row.ts';
 import { makePki } from '../support/pki.ts';
 
-/* Which identity is in use: what is refused at the start, and what leaves the one in use alone. */
+/* Identity in use: invalid ones are refused at the start, and leave the one in use alone. */
 
 interface Source {
   certificate: string;

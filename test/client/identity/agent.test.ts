@@ -278,7 +278,7 @@ test('a certificate that is not the one that was asked for does not replace the 
   for (const body of [
     {},
     { x509Certificate: 'none', x509CertificateSigner: 'none' },
-    // Of another key.
+    // another key's certificate
     { x509Certificate: other.certificate, x509CertificateSigner: world.pki.bundle },
   ]) {
     server.respond = (_request, response) => answer(response, 200, body);

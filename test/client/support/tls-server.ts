@@ -26,7 +26,7 @@ export interface TestServer {
   /** `https://localhost:<port>/v1`. */
   readonly baseUrl: string;
   readonly requests: readonly SeenRequest[];
-  /** What it answers; may be replaced at any time. */
+  /** Answer; may be replaced at any time. */
   respond: Respond;
   /** Ends every connection. */
   drop(): void;

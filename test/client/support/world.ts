@@ -35,7 +35,7 @@ export async function clientWorld(
       key: player.keyFile,
       caBundle: pki.caFile,
       clock,
-      // what one request does; the tests of repetition say otherwise
+      // a single attempt; the tests of retries set it
       retries: 0,
       ...options,
       ...more,
@@ -54,7 +54,7 @@ export function seen(error: unknown): Record<string, unknown> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
-/** What a promise that must fail with our error fails with. */
+/** Error of a promise that must fail with one of this package. */
 export async function failure(promise: Promise<unknown>): Promise<Record<string, unknown>> {
   try {
     await promise;

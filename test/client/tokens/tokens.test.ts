@@ -2,7 +2,7 @@ import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { internals } from '../../limits/row.ts';
 
-/* What is asked of the token endpoint, which answers are taken, and how long their tokens are used again. */
+/* Requests to the token endpoint, accepted answers, and reuse of their tokens. */
 
 interface Sent {
   readonly body: string;

@@ -1,4 +1,4 @@
-/* What each generated client is asked to do, whatever its functions look like. */
+/* Task of each generated client, whatever its functions look like. */
 
 /** An answer: `data` of a success, `error` of a failure, as the generated types name them. */
 export interface Outcome<Data> {
@@ -37,7 +37,7 @@ export interface GeneratedClient {
   describe(domain: string, description: string, etag: string): Promise<Outcome<DomainView | object>>;
 }
 
-/** What a client needs: the origin of the server, and a fetch with a client certificate. */
+/** Connection of a client: the origin of the server, and a fetch with a client certificate. */
 export interface Connection {
   readonly origin: string;
   readonly fetch: typeof fetch;

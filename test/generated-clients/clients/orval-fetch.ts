@@ -7,7 +7,7 @@ export function connectTo(next: Connection): void {
   connection = next;
 }
 
-/** What the generated client calls in the place of `fetch`. */
+/** Replacement of `fetch` for the generated client. */
 export async function orvalFetch<Answer>(path: string, options: RequestInit): Promise<Answer> {
   if (connection === undefined) throw new Error('not connected');
   const response = await connection.fetch(`${connection.origin}${path}`, options);

@@ -8,7 +8,7 @@ interface Answered {
   readonly headers?: Headers;
 }
 
-/** What `data` of a success is: the statuses tell the answers apart. */
+/** Type of `data` of a success: the statuses tell the answers apart. */
 type Success<Answer> = Answer extends { readonly status: 200 | 201; readonly data: infer Data } ? Data : never;
 /** The same of failures. */
 type Failure<Answer> = Answer extends { readonly status: 400 | 401 | 403 | 404; readonly data: infer Data }

@@ -33,7 +33,7 @@ function padded(folder: string, name: string, json: unknown, size: number): stri
   return path;
 }
 
-/** As many rules as `size`, each for a role and an action of its own, all on one resource. */
+/** Policy of `size` assertions, each for a role and an action of its own, all on one resource. */
 function onOneResource(
   size: number,
   roleOf: (index: number) => string,

@@ -27,7 +27,7 @@ import { ecPair, requestPem } from '#support/requests';
 import { temporaryFolder } from '#support/temp';
 import { maximum, minimum, type Row, refusal } from '../row.ts';
 
-/** An odd number of so many bits, big-endian. */
+/** Odd number of `bits` bits, big-endian. */
 function modulus(bits: number): Buffer {
   const bytes = Buffer.alloc(Math.ceil(bits / 8));
   bytes[0] = 1 << ((bits - 1) % 8);
@@ -62,7 +62,7 @@ const wireRequest = {
 
 const naming = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', forms: signetForms };
 
-/** A host name of so many characters, with labels of sixty and a shorter last one. */
+/** Host name of `length` characters, with labels of sixty and a shorter last one. */
 const hostOf = (length: number) => `${'a'.repeat(60)}.`.repeat(4).concat('b'.repeat(length - 244));
 
 export const certificateRows: readonly Row[] = [

@@ -68,13 +68,13 @@ const clock = { now: () => 1_000_000 };
 
 const list = (count: number, prefix: string) => Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 
-/** What a route sees of a request of `media.boss` with this query. */
+/** Context of a request of `media.boss` with this query. */
 function context(querystring: string): never {
   const principal = { kind: 'identity', name: parsePrincipalName('media.boss') };
   return { querystring, path: '/x', get: () => '', req: { headers: {} }, state: { principal } } as never;
 }
 
-/** Whether an answer goes on reading after this. */
+/** True if an answer goes on reading after this. */
 async function readsOn(act: (body: PassThrough) => unknown): Promise<boolean> {
   const body = new PassThrough();
   const answer = lingeringAnswer('no', body as never);
@@ -92,7 +92,7 @@ async function readsOn(act: (body: PassThrough) => unknown): Promise<boolean> {
   return goesOn;
 }
 
-/** Whether an answer goes on reading for that long, when what it reads comes in so many pieces. */
+/** True if an answer goes on reading for `ms`, when its input comes in `pieces`. */
 async function readsOnFor(ms: number, pieces: number): Promise<boolean> {
   mock.timers.enable({ apis: ['setTimeout'] });
   try {
@@ -120,7 +120,7 @@ const attestation = {
   clientAddress: '127.0.0.1',
 } as const;
 
-/** Of so many calls at once, how the last one is refused. */
+/** Refusal of the last one of `calls` at once. */
 async function lastOf(calls: number, requestOf: (index: number) => Partial<AttestationRequest>): Promise<unknown> {
   const callOut = createCallOut({
     addresses: { allows: () => false } as never,
@@ -138,7 +138,7 @@ async function lastOf(calls: number, requestOf: (index: number) => Partial<Attes
   return await attempts.at(-1);
 }
 
-/** Why a principal token is refused that ends so many seconds from now. */
+/** Refusal of a principal token after a change of its text. */
 function refusalOfToken(change: (token: string) => string): string {
   const token = change('v=S1;d=media;n=player;t=1000;e=1001;k=0;s=AAAA');
   try {
@@ -149,7 +149,7 @@ function refusalOfToken(change: (token: string) => string): string {
   }
 }
 
-/** Whether the changes of domain `a` are told one by one after these saves, of which the first is known already. */
+/** True if the changes of domain `a` are told one by one after these saves, of which the first is known already. */
 async function toldOneByOne(t: ExecutionContext, saves: readonly DomainSketch[]): Promise<boolean> {
   const store = await openSqliteStore(join(temporaryFolder(t), 'signet.db'));
   t.teardown(() => store.close());
@@ -161,7 +161,7 @@ async function toldOneByOne(t: ExecutionContext, saves: readonly DomainSketch[])
   return known !== undefined && (await changesAfter(store, known, () => true))?.updates !== undefined;
 }
 
-/** Whether a change is followed that writes so many rows: its head, and for each new domain one and those of its members. */
+/** True if a change of `rows` rows is followed: its head, and for each new domain one and those of its members. */
 async function followsRows(t: ExecutionContext, rows: number): Promise<boolean> {
   const store = await openSqliteStore(join(temporaryFolder(t), 'signet.db'));
   t.teardown(() => store.close());
@@ -176,7 +176,7 @@ async function followsRows(t: ExecutionContext, rows: number): Promise<boolean> 
   return (await changesAfter(store, known)) !== undefined;
 }
 
-/** Whether the header of an answer has all of these warnings. */
+/** True if the header of an answer has all of these warnings. */
 function toldWhole(warnings: readonly string[]): boolean {
   const told = new Map<string, string>();
   const ctx = { set: (name: string, value: string) => told.set(name, value) };

@@ -9,7 +9,7 @@ import {
 } from '@signet/policy-engine/bundle';
 import test from 'ava';
 
-/* Which bundle may follow which, and what is remembered of them: each member alone. */
+/* Succession of bundles, and the floors kept of them: each member alone. */
 
 const floor = { epoch: 2, version: 5, issued: 100, digest: 'sha256:a' };
 

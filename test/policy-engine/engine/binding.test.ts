@@ -2,7 +2,7 @@ import { createTestAuthority } from '@signet/policy-engine/testing';
 import test from 'ava';
 import { internals } from '../../limits/row.ts';
 
-/* Which certificate of a connection is the one that a token is bound to, and how often that is computed. */
+/* Certificate of a connection that a token is bound to, and the number of computations. */
 
 const { Thumbprints } = await internals<{
   Thumbprints: new () => { matches(certificate: unknown, thumbprint: string): boolean };

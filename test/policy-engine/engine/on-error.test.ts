@@ -5,7 +5,7 @@ import test from 'ava';
 
 const request = { token: 'x.y.z', action: 'read', resource: 'catalog:movie' };
 
-/** Stands for a fault of ours: whatever is read of it throws. */
+/** Stand-in for an internal fault: every access throws. */
 const broken = new Proxy({}, { get: () => fail() });
 
 function fail(): never {

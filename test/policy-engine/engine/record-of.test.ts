@@ -1,7 +1,7 @@
 import test from 'ava';
 import { internals } from '../../limits/row.ts';
 
-/* What a record says of a decision, with each member there and missing. */
+/* Record of a decision, with each member present and missing. */
 
 const { recordOf } = await internals<{
   recordOf(decision: object, asked: object, holder: object | undefined, at: number): object;

@@ -49,7 +49,7 @@ test('every decision is recorded, and never the token', async (t) => {
 
 test('whose token it was is recorded of a token only', async (t) => {
   const { engine, written } = recording();
-  // As of a service that hands on what it was sent.
+  // A service may pass on members that it received.
   const asked = { ...request, subject: 'media.admin', tokenId: 'token-1' };
   t.is(engine.decideRoles(asked).status, 'ALLOW');
   t.deepEqual(await engine.filterRoles({ ...asked, resources: ['catalog:movie'] }), ['catalog:movie']);

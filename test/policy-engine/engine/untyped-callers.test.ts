@@ -2,7 +2,7 @@ import { PolicyEngine, PolicyEngineError } from '@signet/policy-engine';
 import { createTestAuthority } from '@signet/policy-engine/testing';
 import test from 'ava';
 
-/* What a caller without types can pass: options are refused with a code, requests are answered with a status. */
+/* Input of callers without types: options are refused with a code, requests are answered with a status. */
 
 const authority = await createTestAuthority();
 const movies = [

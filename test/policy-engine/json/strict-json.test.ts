@@ -28,7 +28,7 @@ function outcome(read: () => unknown): unknown {
   }
 }
 
-/** What tells two values apart that `deepEqual` may take for the same: `-0`, and members that are not own ones. */
+/** Distinct text of values that `deepEqual` may treat as equal: `-0`, and members that are not own ones. */
 function told(value: unknown): string {
   if (typeof value !== 'object' || value === null) return Object.is(value, -0) ? '-0' : JSON.stringify(value ?? 'none');
   if (Array.isArray(value)) return `[${value.map(told).join()}]`;

@@ -14,7 +14,7 @@ const { decodeJwkList, sharesKey } = await internals<{
   sharesKey(before: { keys: unknown[] }, after: { keys: unknown[] }): boolean;
 }>('policy-engine/src/keys/key-source.ts');
 
-/** An odd number of exactly so many bits. */
+/** Odd number of exactly `bits` bits. */
 function modulus(bits: number): string {
   const bytes = Buffer.alloc(Math.ceil(bits / 8), 255);
   bytes[0] = 255 >> (bytes.length * 8 - bits);

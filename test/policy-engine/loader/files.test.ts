@@ -7,7 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 import { internals } from '../../limits/row.ts';
 
-/* How the files beside the bundles are read: what is not a file of floors or keys, and what stays in force then. */
+/* Files beside the bundles: malformed files of floors or keys, and what stays in force then. */
 
 type Read = { kind: string; problem?: string; identity?: string; bytes?: Uint8Array };
 const { readProtectedFile, readRegularFile } = await internals<{

@@ -3,7 +3,7 @@ import { compileDomain } from '@signet/policy-engine/policy';
 import test from 'ava';
 import { internals } from '../../limits/row.ts';
 
-/* What an engine says of itself, for each state of a domain and each fault alone. */
+/* Health of an engine, for each state of a domain and each fault alone. */
 
 const { healthOf } = await internals<{
   healthOf(set: unknown, directory: unknown, records: unknown, clock: unknown): { ok: boolean; domains: object[] };

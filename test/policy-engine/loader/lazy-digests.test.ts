@@ -23,7 +23,7 @@ const { Floors } = await internals<{
 
 const domain = parseDomainName('catalog');
 
-/** So many that the policies are longer than a piece of the reader. */
+/** Enough assertions for policies longer than a piece of the reader. */
 const rules = Array.from({ length: 600 }, (_, index) => ({
   role: 'reader',
   action: 'read',
@@ -60,7 +60,7 @@ async function world(t: ExecutionContext) {
     dir,
     verified,
     put: (made: Made) => authority.writeBundle(dir, bundleOf(made)),
-    /** As the updater remembers a bundle, with what is said otherwise. */
+    /** Floor as the updater remembers a bundle, with overrides. */
     async remember(made: Made, otherwise: Otherwise = {}) {
       const { epoch, version, digest, content } = await verified(made);
       const floor = { epoch, version, digest, content, ...otherwise };

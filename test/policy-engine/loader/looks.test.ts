@@ -7,7 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 import { internals } from '../../limits/row.ts';
 
-/* What one look at a policy directory tells to whom: a look that finds nothing new tells nothing. */
+/* Notifications of one scan of a policy directory: a scan without news notifies no listener. */
 
 interface Directory {
   readonly errors: ReadonlyMap<string, { error: PolicyEngineError; at: number }>;

@@ -8,7 +8,7 @@ import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 import { internals } from '../../limits/row.ts';
 
-/* What a place of keys may be, and what each problem with one is called. */
+/* Sources of keys, and the name of each problem with one. */
 
 const { openKeys } = await internals<{
   openKeys(keys: unknown, clock: TestClock): Promise<{ source: KeySource; close(): void }>;
@@ -68,7 +68,7 @@ for (const [note, place, code, message] of bad) {
   });
 }
 
-/** What a remote source needs, with the request that it made. */
+/** Remote source, with the request that it made. */
 function remote() {
   const asked: string[] = [];
   const fetch = async (url: string) => {

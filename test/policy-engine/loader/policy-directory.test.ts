@@ -34,7 +34,7 @@ interface World {
   dir: string;
   file: string;
   engine: PolicyEngine;
-  /** Which of the two resources may be read, or the status. */
+  /** Resource of the two that may be read, or the status. */
   inForce(): string;
   bytes(input: TestBundleInput): Promise<string>;
   errorOf(domain?: string): string | undefined;
@@ -494,7 +494,7 @@ const bounds: [name: string, maxBytes: number, put: (w: World, path: string, siz
       writeFileSync(path, JSON.stringify({ floors: { catalog: { epoch: 1, version: 0 } } }).padEnd(size, ' ')),
   ],
 ];
-/** Whether the file was taken: what it changes, and what is told when it was not. */
+/** True if the file was loaded: its effect, and the report when it was not. */
 const effects: Readonly<Record<string, (w: World, engine: PolicyEngine) => Promise<boolean>>> = {
   'catalog.pol': async (w, engine) => {
     const { domains } = engine.health();

@@ -23,7 +23,7 @@ function reading(resource: string, version: number): TestBundleInput {
 interface World {
   /** Where the directories are. */
   readonly top: string;
-  /** What the engine was given. */
+  /** Path that the engine was given. */
   readonly path: string;
   /** Makes a directory with one bundle. */
   fill(name: string, resource: string, version: number): Promise<string>;

@@ -108,7 +108,7 @@ test('a server and its connections are followed once, however many ask and howev
   const [before, seen] = [over(first, player), (socket: object) => all.map((each) => each.of(socket)?.subject)];
   t.deepEqual(new Set(seen(before)), new Set(['CN=media.player']));
   authorities = foreign.pem;
-  // Nobody has issued this one that is known here: TLS has seen who did.
+  // Unknown issuer: only TLS has seen it.
   const after = over(begin(6), stranger);
   t.deepEqual(new Set(seen(after)), new Set(['CN=media.player']), 'began after the authority was taken away');
   t.deepEqual(new Set(seen(before)), new Set([undefined]), 'began before');

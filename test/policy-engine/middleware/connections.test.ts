@@ -26,7 +26,7 @@ import { type MadeCertificate, makeCertificate } from '#support/certificate-make
 import { createPki } from '#support/pki';
 import { temporaryFolder } from '#support/temp';
 
-/* Which certificate of a connection counts, over the life of the connection and over HTTP/2. */
+/* Valid certificates of a connection, over the life of the connection and over HTTP/2. */
 
 const start = systemClock.now();
 const authority = await createTestAuthority({ clock: new TestClock(start) });

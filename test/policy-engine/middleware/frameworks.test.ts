@@ -219,7 +219,7 @@ test('fetch: an answer that is given twice says what it varies with once', async
   t.is((await call()).headers.get('vary'), 'svc-role-auth, athenz-role-auth, authorization');
 });
 
-/** What the compiler checks as well: the decision has its type wherever the framework keeps it. */
+/** Compile-time check as well: the decision has its type wherever the framework keeps it. */
 const routes: Readonly<Record<string, (t: ExecutionContext) => Promise<string>>> = {
   koa: async (t) => {
     const routes = protectKoa({ engine: decider(), domains: ['catalog'] });

@@ -22,8 +22,8 @@ import fastify from 'fastify';
 import Koa from 'koa';
 
 /*
- * A rule reads the path, and the router reads it once more. What the two could read differently must not pass as something else: here
- * everybody may have what is public, nobody the rest.
+ * Agreement of rule and router on a path, which both read. A path that they read differently must not pass: here public
+ * things are for all callers, the rest for none.
  */
 
 const publicThing: RequiredAccess = { action: 'read', resource: 'catalog:public' };
@@ -173,7 +173,7 @@ test('koa: the path that the router was given is read as well', async (t) => {
   t.is(await ask(base, '/hidden'), 400);
 });
 
-/** What rules saw of the route. */
+/** Recorder of the routes that rules saw. */
 function recorder(): { seen: (string | undefined)[]; options: ProtectOptions } {
   const seen: (string | undefined)[] = [];
   const recording = ({ route }: RuleInput) => {

@@ -2,7 +2,7 @@ import test from 'ava';
 import { makeCertificate } from '#support/certificate-maker';
 import { internals } from '../../limits/row.ts';
 
-/* Which certificate counts where a proxy may pass one on. */
+/* Valid certificate where a proxy may pass one on. */
 
 interface Found {
   readonly kind: 'certificate' | 'none' | 'malformed';

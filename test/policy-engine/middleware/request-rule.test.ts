@@ -7,7 +7,7 @@ import {
 } from '@signet/policy-engine/http';
 import test from 'ava';
 
-/* How a rule is asked: which readings of a path must agree, and which domains must be told. */
+/* Evaluation of a rule: which readings of a path must agree, and which domains must be stated. */
 
 const asked = (resource: string, action = 'read'): RequiredAccess => ({ action, resource });
 const byPath = ({ path }: { path: string }) => (path === '/none' ? undefined : asked(`catalog:${path}`));

@@ -1,7 +1,7 @@
 import { expressRouting, fastifyRouting, koaRouting } from '@signet/policy-engine/http';
 import test from 'ava';
 
-/* What is read of a framework's own objects, with each of their members missing or of another kind. */
+/* Reading of a framework's objects, with each of their members missing or of another kind. */
 
 const own = () => undefined;
 const other = () => undefined;

@@ -9,7 +9,7 @@ import {
 import type { WireConditions } from '@signet/policy-engine/wire';
 import test from 'ava';
 
-/* Conditions as a bundle has them: which of them hold by themselves, which nobody here can evaluate, and what each operator takes. */
+/* Conditions of a bundle: constant ones, unknown ones, and the values of each operator. */
 
 const known = { conditionsMap: { instances: { operator: 'EQUALS', value: 'h1' } } };
 const strange = { conditionsMap: { instances: { operator: 'SOUNDS_LIKE', value: 'h1' } } };

@@ -2,7 +2,10 @@ import type { AssertionInput } from '@signet/policy-engine/policy';
 import test from 'ava';
 import { decidesAsReference } from '../decides-as-reference.ts';
 
-/* Which actions an assertion is for, whatever the others of a small policy are for: how an action is looked up depends on all of them. */
+/*
+ * Actions of an assertion, independent of the others in a small policy: the look-up of an action depends on all of
+ * them.
+ */
 
 const of = (...actions: string[]): AssertionInput[] =>
   actions.map((action, index) => ({

@@ -2,7 +2,7 @@ import type { AssertionInput } from '@signet/policy-engine/policy';
 import test from 'ava';
 import { decidesAsReference } from '../decides-as-reference.ts';
 
-/* Whose a resource is, is said before anything else, whichever way a policy is looked up and whoever asks for whatever. */
+/* Domain of a resource, checked before anything else, whichever way a policy is looked up. */
 
 const count = (length: number, make: (index: number) => AssertionInput): AssertionInput[] =>
   Array.from({ length }, (_, index) => make(index));
@@ -32,7 +32,7 @@ const layouts: readonly [name: string, assertions: AssertionInput[]][] = [
 const resources = [
   ...['shop:item.1', 'SHOP:item.1', 'Shop:Item.1', 'shop:item.14', 'shop:none'],
   ...['show:item.1', 'SHOW:item.1', 'shops:item.1', 'sho:item.1', 'shop.a:item.1', 'a.shop:item.1'],
-  // As long as a name but for a multiple of 32.
+  // Same length as a name but for a multiple of 32.
   ...[32, 64].flatMap((more) => [`shop:item.1${'x'.repeat(more)}`, `show:item.1${'1'.repeat(more)}`]),
   ...['shop', 'shop:', ':item.1', 'shop;item.1', 'item.1', 'shop:item.1:shop:', 'x', '\u{1F600}', 'sh\u{F6}p:item.1'],
 ];
@@ -46,7 +46,7 @@ for (const [name, assertions] of layouts) {
       ),
     );
     decidesAsReference(t, domains, requests);
-    // As they come from a service: put together for each request.
+    // Strings as they come from a service: concatenated for each request.
     const joined = requests.map((asked) => ({ ...asked, resource: [...asked.resource].join('') }));
     decidesAsReference(t, domains, joined);
   });

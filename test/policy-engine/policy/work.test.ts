@@ -8,7 +8,7 @@ import {
 } from '@signet/policy-engine/policy';
 import test from 'ava';
 
-/* What a decision costs in units of work, whatever else the policy says, and which texts are compared at all. */
+/* Cost of a decision in units of work, whatever else the policy holds, and the compared texts. */
 
 type Rules = Parameters<typeof compileDomain>[1][number]['assertions'];
 

@@ -23,7 +23,7 @@ test('a bound token counts with its certificate only, also when its verification
     for (const certificate of [other, undefined, null, own.thumbprint, '', new Uint8Array()]) {
       t.is((await engine.decide({ ...request, token, certificate })).status, 'DENY_CERT_HASH_MISMATCH');
     }
-    // What Node answers for a connection without a certificate, and things that are none.
+    // Node's value for a connection without a certificate, and malformed ones.
     for (const certificate of [{}, 7, { raw: 'x' }, { thumbprint: own.thumbprint, raw: undefined }]) {
       const decision = await Reflect.apply(engine.decide, engine, [{ ...request, token, certificate }]);
       t.is(decision.status, 'DENY_CERT_HASH_MISMATCH');

@@ -15,7 +15,7 @@ const { checkNodeSignature } = await internals<{ checkNodeSignature: Check }>(
 );
 const { checkWebSignature } = await internals<{ checkWebSignature: Check }>('policy-engine/src/token/signature.ts');
 
-/* What Node verifies on the spot and what WebCrypto verifies is the same. */
+/* Agreement of synchronous verification by Node and verification by WebCrypto. */
 
 interface Pair {
   readonly algorithm: string;
@@ -106,7 +106,7 @@ test('a signature on a curve in DER is refused', async (t) => {
 test('whatever the numbers of a signature begin with, zeros and high bits among them, it is accepted', async (t) => {
   const [, , , es256, , es512] = pairs;
   if (es256 === undefined || es512 === undefined) return t.fail();
-  // Each signature is another one: of so many some begin with eight zeros.
+  // Each signature differs: some of them begin with eight zeros.
   for (let made = 0; made < 1000; made += 1) {
     t.is(await checkNodeSignature(signed(es256, 'ES256'), es256.key), true);
   }

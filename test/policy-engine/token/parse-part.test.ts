@@ -11,7 +11,7 @@ const { parseStrictJson } = await internals<{ parseStrictJson: (text: string) =>
 
 /* A part of a token is read as strict JSON, whether or not it is written as `JSON.stringify` writes it. */
 
-/** What strict JSON makes of it. */
+/** Result of strict JSON for it. */
 function strictly(text: string): object | undefined {
   try {
     const value = parseStrictJson(text);

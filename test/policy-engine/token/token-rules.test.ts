@@ -8,7 +8,7 @@ import test from 'ava';
 import { SignJWT } from 'jose';
 import { temporaryFolder } from '#support/temp';
 
-/* What a verifier may be told to refuse beyond what the standards refuse, and what one odd key does to the others. */
+/* Optional rules of a verifier beyond the standards, and the effect of one odd key on the others. */
 
 const authority = await createTestAuthority();
 const { clock } = authority;

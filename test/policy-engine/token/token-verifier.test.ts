@@ -8,7 +8,7 @@ import {
 } from '@signet/policy-engine/testing';
 import test from 'ava';
 
-/** What is sent, and what must come of it. */
+/** Input and expected outcome. */
 interface Row {
   note: string;
   input?: Partial<TestTokenInput>;

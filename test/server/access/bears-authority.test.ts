@@ -1,7 +1,7 @@
 import { bearsAuthority } from '@signet/server/access/authority';
 import test from 'ava';
 
-/* Which rules give authority, or take it away: by action, object and effect. */
+/* Authority of assertions: by action, object and effect. */
 
 const cases: [effect: 'ALLOW' | 'DENY', action: string, resource: string, expected: boolean][] = [
   ['ALLOW', 'manage_members', 'role.reader', true],

@@ -24,7 +24,7 @@ const policy = (...assertions: readonly WireAssertion[]): WirePolicy => ({
 });
 const input = { domain: 'catalog', modified: 1000, expires: 2000 };
 
-/** As readers of the form do it: members in alphabetical order at every level, no white space. */
+/** Canonical form of readers: members in alphabetical order at every level, no white space. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

@@ -26,7 +26,7 @@ async function opened(t: ExecutionContext, place: StorePlace): Promise<Store> {
   return store;
 }
 
-/** Of more requests than a batch has room for, one after the other and then all at once, none fails. */
+/** Requires that of more requests than a batch has room for, one after the other and then all at once, none fails. */
 async function goesOn(t: ExecutionContext, store: Store): Promise<void> {
   for (let request = 0; request < 17; request += 1) await t.notThrowsAsync(intend(store), `request ${request}`);
   await t.notThrowsAsync(Promise.all(Array.from({ length: 17 }, () => intend(store))));
@@ -53,7 +53,7 @@ if (postgresPrograms === undefined) test.skip(noPostgres, (t) => t.pass());
 postgresTest('PostgreSQL is stopped while some ask, and started: the next certificate is written down', async (t) => {
   const database = await startPostgres(t);
   const at: StorePlace = { kind: 'postgres', ...database.settings(await database.createDatabase()) };
-  // As many as a server has processes: each finds the primary by itself.
+  // Several stores like a server's processes: each finds the primary by itself.
   const stores = [await opened(t, at), await opened(t, at), await opened(t, at)];
   for (let round = 0; round < 3; round += 1) {
     await database.stop();

@@ -37,7 +37,7 @@ interface Shape {
   /** `null`: the certificate has no such field. */
   readonly extensions?: readonly Buffer[] | null;
   readonly keyBits?: Buffer;
-  /** What follows in the signed part, and in the whole. */
+  /** Content that follows in the signed part, and in the whole. */
   readonly afterInfo?: readonly Buffer[];
   readonly after?: readonly Buffer[];
 }

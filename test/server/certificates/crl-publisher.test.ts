@@ -6,7 +6,7 @@ import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { CrlsByIssuer } from '#support/crl-store';
 
-/* How long a list of revocations is given, and when another is made. Lists live 1000 seconds and begin 300 before they are made. */
+/* Lifetime and reissue of revocation lists. Lists live 1000 seconds and begin 300 before they are made. */
 
 async function world() {
   const clock = new FakeClock();
@@ -34,7 +34,7 @@ async function world() {
   return { clock, crls, state, active, draining };
 }
 
-/** What is given so many seconds after a list was made: the same, another, or the same while none can be made and else another. */
+/** List given `seconds` after one was made: the same, another, or the same while none can be made and else another. */
 const ages: [seconds: number, given: 'same' | 'other' | 'same if it must'][] = [
   [0, 'same'],
   [499, 'same'],

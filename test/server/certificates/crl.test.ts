@@ -5,7 +5,7 @@ import { issuerFromPem } from '@signet/server/x509/issuer-files';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 
-/* What stands between the times of a list and its extensions. */
+/* Content between the times of a list and its extensions. */
 
 const { intermediate } = await createAuthorities(new FakeClock());
 const issuer = issuerFromPem(intermediate.certificate, intermediate.key);

@@ -8,7 +8,7 @@ import { ecPair, requestDer, toPem } from '#support/requests';
 
 const pair = ecPair();
 
-/** A request whose base64 ends with so many `=`. */
+/** Request whose base64 ends with `count` `=`. */
 function padded(count: number): string {
   for (let length = 1; ; length += 1) {
     const pem = toPem(requestDer(pair, { commonNames: ['x'.repeat(length)] }));

@@ -7,7 +7,7 @@ import { type CertificateWish, makeCertificate } from '#support/certificate-make
 import { openssl } from '#support/openssl';
 import { temporaryFolder } from '#support/temp';
 
-/* Which certificates and keys can sign for the server. */
+/* Certificates and keys that can sign for the server. */
 
 const authority = (name: string, more: Partial<CertificateWish> = {}) =>
   makeCertificate({ name, isAuthority: true, ...more });

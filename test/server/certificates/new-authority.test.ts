@@ -32,7 +32,7 @@ const first = await createAuthorities(clock, { trustDomain: 'corp.example', name
 const root = issuerFromPem(first.root.certificate, first.root.key);
 const order = (days = 1825) => ({ now, days, random: randomBytes(serialRandomOctets) });
 
-/** What openssl says of a certificate, without its key, its number and its times. */
+/** Output of openssl for a certificate, without its key, its number and its times. */
 async function extensionsOf(folder: string, pem: string): Promise<string> {
   writeFileSync(join(folder, 'shown.pem'), pem);
   const { output } = await openssl(folder, 'x509', '-in', 'shown.pem', '-noout', '-text', '-certopt', 'ext_parse');

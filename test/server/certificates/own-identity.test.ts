@@ -6,7 +6,7 @@ import { createOwnIdentity } from '@signet/server/x509/own-identity';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 
-/* How long the server goes on with a client certificate of its own. */
+/* Life of the server's own client certificate. */
 
 const halfDay = 43_200_000;
 const hour = 3_600_000;

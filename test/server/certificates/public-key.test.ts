@@ -11,7 +11,7 @@ import {
 import test from 'ava';
 import { ecPair } from '#support/requests';
 
-/** An odd modulus of so many bits. Node takes any number for one. */
+/** Odd modulus of `bits` bits. Node accepts any number for one. */
 function modulus(bits: number): Buffer {
   const octets = Buffer.alloc(Math.ceil(bits / 8), 0xff);
   octets[0] = 0xff >> (octets.length * 8 - bits);

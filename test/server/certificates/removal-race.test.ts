@@ -71,7 +71,7 @@ const granted = {
 
 const account = '123456789012';
 
-/** What recordings of one round were allowed to do. */
+/** Permitted results of one round's recordings. */
 interface Round {
   acknowledged: boolean;
   /** The change counter of the store as of each recording that was let through, and whether it began after the acknowledgement. */
@@ -305,7 +305,7 @@ const kinds: Readonly<Record<string, Kind>> = {
     },
     prepare: async ({ deps, live, store, current }) => {
       const credentials = { accessKeyId: 'a', secretAccessKey: 'b', sessionToken: 'c', expiration: 2 ** 50 };
-      // As long as the removal takes to reach the disk, so that it falls between.
+      // Duration of the removal's write, so that it falls between.
       const cloudTurns = 300;
       let calls = 0;
       const assume = async () => {
@@ -342,7 +342,7 @@ async function inTurn(indices: readonly number[], ask: (index: number) => Promis
   return outcomes;
 }
 
-/** Asks in several lanes, and takes the right away once so many were given. */
+/** Requests in several lanes, and removes the right after `removeAfter` grants. */
 async function race(servers: Servers, kind: Kind, ask: (index: number) => Promise<unknown>, removeAfter: number) {
   await servers.save(kind.with);
   await servers.live.refresh();

@@ -13,7 +13,7 @@ import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
 import { temporaryFolder } from '#support/temp';
 
-/* Which server certificates are replaced by one of our own, and what of their names the new one holds. */
+/* Renewal of server certificates, and the names of the new one. */
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const clock = new FakeClock();
@@ -29,7 +29,7 @@ interface Wish {
   readonly altNames?: readonly x509.GeneralName[];
   readonly active?: readonly Issuer[];
   readonly draining?: readonly Issuer[];
-  /** So many servers that share the files. */
+  /** Number of servers that share the files. */
   readonly servers?: number;
 }
 

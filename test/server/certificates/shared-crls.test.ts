@@ -47,7 +47,7 @@ async function world(t: ExecutionContext, { place }: StoreKind) {
     return { store, revocations, crls };
   };
   let turns = 0;
-  /** A certificate that ends in so many seconds, revoked. */
+  /** Certificate that expires in `seconds`, revoked. */
   const revoked = async ({ store }: Awaited<ReturnType<typeof server>>, seconds: number) => {
     const [serial, now] = [randomBytes(8).toString('hex').replace(/^./, '4'), epochSeconds(clock)];
     const row = { serial, issuer: issuer.id, kind: 'service', subject: holder, holder } as const;

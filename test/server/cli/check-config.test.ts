@@ -36,7 +36,7 @@ function copyOfWorld(t: ExecutionContext, flags: Readonly<Record<string, unknown
 
 const at = (config: ServerConfig, name: string) => join(config.file, '..', name);
 
-/** What is not as it should be, without the advice. */
+/** Findings that need action, without the advice. */
 function bad(findings: readonly Finding<string>[]): string[] {
   return findings.filter(({ state }) => state !== 'ok').map(({ check, state, found }) => `${state} ${check}: ${found}`);
 }

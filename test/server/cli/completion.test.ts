@@ -5,7 +5,7 @@ import test from 'ava';
 import { runSignet } from '#support/run-signet';
 import { temporaryFolder } from '#support/temp';
 
-/* What a shell completes, as the shell itself does it: in bash always, in the others where they are installed. */
+/* Completions by the shell itself: in bash always, in the others where they are installed. */
 
 const print = (shell: string) => runSignet('completion', shell);
 const [bash, zsh, fish] = [(await print('bash')).stdout, (await print('zsh')).stdout, (await print('fish')).stdout];

@@ -72,7 +72,7 @@ function copyOfWorld(t: ExecutionContext, flags: Readonly<Record<string, unknown
   );
 }
 
-/** As each option but those that share a file of `world` is given one of its own. */
+/** Separate files for each option but those that share a file of `world`. */
 const files: Readonly<Record<string, { readonly file: string; readonly garbage: string }>> = {
   'tls.certificate': { file: 'server.cert.pem', garbage: 'holds no certificate in PEM form' },
   'tls.key': { file: 'server.key.pem', garbage: 'holds no private key in PEM form without a password' },

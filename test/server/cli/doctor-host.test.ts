@@ -21,7 +21,7 @@ const facts: DatabaseFacts = {
 };
 const use: DatabaseUse = { poolSize: 8, listen: true, migrate: 'auto', workers: 2 };
 
-/** What is not well, in words. */
+/** Findings that need action, in words. */
 const complaints = (findings: readonly Finding[]) =>
   findings.filter(({ state }) => state !== 'ok').map(({ check, state, found }) => `${check} ${state}: ${found}`);
 

@@ -37,7 +37,7 @@ import { until } from '#support/until';
 const day = 86_400_000;
 const textOf = (file: string) => readFileSync(file, 'utf8');
 
-/** A server's folder that was made so many days ago, and what looks after its certificate. */
+/** Folder of a server that was set up `daysAgo`, and the renewal of its certificate. */
 async function world(t: ExecutionContext, daysAgo: number) {
   const folder = join(temporaryFolder(t), 'server');
   const hosts = { host: '127.0.0.1', port: 0, hosts: ['signet.example.com'] };
@@ -166,7 +166,7 @@ test('a failure is said, and changes nothing', async (t) => {
   t.is(other.leaf().serialNumber, before);
 });
 
-/** What waits beside the key in use. */
+/** Keys that wait beside the one in use. */
 function waitingIn(folder: string): string[] {
   const names = readdirSync(folder).filter((name) => name.startsWith('server.key.pem.'));
   return names.map((name) => textOf(join(folder, name)));
@@ -299,7 +299,7 @@ test('files behind a link that is swapped are taken into use', async (t) => {
   t.teardown(() => watch.close());
   let version = 1;
   await until('a swap is noticed', () => {
-    // Whether the first look has been taken is not told: swap until one is noticed.
+    // The first check is not observable: swap until a change is noticed.
     put(`v${++version}`);
     return new Promise<boolean>((resolve) => setTimeout(() => resolve(taken.length > 0), 1500));
   });

@@ -8,7 +8,7 @@ import type { Snapshot } from '@signet/server/snapshot/snapshot';
 import test from 'ava';
 import { domainContent, stored } from '#support/domains';
 
-/* Who gets the credentials of a cloud role, with a cloud that gives them to everybody. */
+/* Access to the credentials of a cloud role, with a cloud that grants every request. */
 
 const account = '123456789012';
 const now = 1_700_000_000_000;
@@ -20,7 +20,7 @@ interface World {
   readonly account?: string | undefined;
   readonly conditions?: boolean;
   readonly inactive?: boolean;
-  /** Whether another policy, active and without conditions, allows everything by a pattern. */
+  /** True if another policy, active and without conditions, allows everything by a pattern. */
   readonly pattern?: boolean;
   readonly services?: readonly (string | { readonly name: string; readonly enabled: boolean })[];
   /** Milliseconds since the epoch. */
@@ -74,7 +74,7 @@ function snapshotOf(world: World): Snapshot {
 
 interface Ask {
   readonly world?: World;
-  /** What the store says when the cloud has answered. */
+  /** State of the store when the cloud has answered. */
   readonly later?: World;
   readonly principal?: string;
   readonly domain?: string;

@@ -6,7 +6,7 @@ import { runProgram } from '#support/run-program';
 import { runSignetIn } from '#support/run-signet';
 import { temporaryFolder } from '#support/temp';
 
-/* What `signet backup --all` and `signet restore --into` refuse before they do anything. */
+/* Early refusals of `signet backup --all` and `signet restore --into`. */
 
 for (const [what, args, status, message] of [
   [

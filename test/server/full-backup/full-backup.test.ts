@@ -28,7 +28,7 @@ import { temporaryFolder } from '#support/temp';
 
 const clock = new FakeClock(1_795_392_000_000);
 const passphrase = 'twelve chars';
-/** As strong, and without the second that a passphrase costs. */
+/** Equally strong key, without the second that a passphrase costs. */
 const identity = await generateX25519Identity();
 const recipients = [await identityToRecipient(identity)];
 const keyFor = (digest: string) => ({ identities: [identity], digest });

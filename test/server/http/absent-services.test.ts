@@ -4,7 +4,7 @@ import { send } from '#support/management-world';
 import { operatorsDomain } from '#support/operators';
 import { caller, startServer, wholeFile } from '#support/start-server';
 
-/* Who is deleted, disabled or was never registered holds nothing, whatever names or covers it, and whoever asks. */
+/* Deleted, disabled and unregistered principals hold nothing, whatever names or covers them. */
 
 const file = wholeFile();
 test.after.always(() => file.end());

@@ -6,7 +6,7 @@ import { ecPair } from '#support/requests';
 import { saveDomain } from '#support/save-domain';
 import { caller, form, startServer, wholeFile } from '#support/start-server';
 
-/* What clients of Athenz look up, and the members of the metadata that they insist on. */
+/* Look-ups of Athenz clients, and the members of the metadata that they require. */
 
 const file = wholeFile();
 const clock = new FakeClock(systemClock.now());

@@ -79,7 +79,7 @@ function guardOf({
   });
 }
 
-/** Who calls, what is known of the certificate, and how it went on; or why not. */
+/** Caller, certificate state, and result; or the reason of a refusal. */
 function outcomeOf(guard: ReturnType<typeof authentication>, socket: object, headers: Ask['headers'] = {}): string {
   const state: { path: string; principal?: { kind: string; name: string; thumbprint?: string }; certificate?: object } =
     {

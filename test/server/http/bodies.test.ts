@@ -126,7 +126,7 @@ const operations: Readonly<Record<string, Operation>> = {
   'a bundle': { read: (body) => bundleSchema.safeParse(body), fields: { policyVersions: {} } },
 };
 
-/** What a handler sees of a request with this body. */
+/** Context that a handler sees for a request with this body. */
 async function contextOf(text: string, limits?: JsonLimits) {
   const ctx = { state: {}, request: { rawBody: text }, req: { headers: {} } } as never;
   // The middleware would go on to read the body; the type is what stops it.

@@ -38,7 +38,7 @@ async function exhaust(call: Caller, path = keys) {
   throw new Error('was never refused');
 }
 
-/** Whether an answer comes before a hundred others have come over an open connection. */
+/** True if an answer comes before a hundred others have come over an open connection. */
 async function isAnswered(answer: Promise<unknown>, kept: Caller): Promise<boolean> {
   let isThere = false;
   const note = () => {

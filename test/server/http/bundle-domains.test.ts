@@ -6,7 +6,7 @@ const { server, boss, guest, as, newDomain, end } = await managementWorld();
 const asRole = caller(wholeFile(), server, await server.pki.odd({ subject: 'CN=media:role.friends' }));
 test.after.always(end);
 
-/* Which domains name the caller as a reader of their bundles. */
+/* Domains that name the caller as a reader of their bundles. */
 
 const path = '/bundle-domains';
 const named = (...bundleReaders: string[]) => send('PUT', { bundleReaders });

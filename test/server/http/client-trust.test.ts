@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { type MadeCertificate, makeCertificate } from '#support/certificate-maker';
 import { temporaryFolder } from '#support/temp';
 
-/* Which authorities a certificate of a connection chains to now, whatever its handshake was checked against. */
+/* Authorities to which a certificate of a connection chains now, whatever its handshake was checked against. */
 
 const authority = (name: string, issuer?: MadeCertificate) =>
   makeCertificate({ name, isAuthority: true, ...(issuer !== undefined && { issuer }) });

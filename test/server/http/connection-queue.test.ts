@@ -6,14 +6,14 @@ import type { Account, Refusal } from '@signet/server/budgets/budgets';
 import { ConnectionQueue } from '@signet/server/http/connection-queue';
 import test from 'ava';
 
-/* The clock of the timers is the test's; accounts have so many handshakes left. */
+/* Test clock for the timers; accounts have a limited number of handshakes. */
 
 mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
 test.after.always('timers', () => mock.timers.reset());
 
 const refused: Refusal = { payer: 'address', name: 'x', over: 'work', waitMs: 1 };
 
-/** Pays so many handshakes, and is in debt after that. */
+/** Account that pays `handshakes`, and is in debt after that. */
 function accountWith(handshakes: number) {
   const left = { handshakes };
   const account = { refusal: () => (left.handshakes > 0 ? undefined : refused) };

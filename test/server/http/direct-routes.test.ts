@@ -22,7 +22,7 @@ function routerInto(seen: unknown[]): Router<RequestState> {
   return router;
 }
 
-/** What handlers see of a request, which route is noted, and which methods a 405 would name. */
+/** Request that handlers see, route that is noted, and methods that a 405 would name. */
 async function ask(method: string, path: string, middlewareOf: (router: Router<RequestState>) => Middleware) {
   const seen: unknown[] = [];
   const own = { method, path, host: 'signet.example', request: {}, req: { method }, state: { path } };

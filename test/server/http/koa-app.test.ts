@@ -9,7 +9,7 @@ import Koa from 'koa';
 
 type Handler = (ctx: AppContext) => void;
 
-/** What Koa and what the server's own application answer with the same middleware. */
+/** Answers of Koa and of the server's own application with the same middleware. */
 async function answers(t: ExecutionContext, handler: Handler, method = 'GET') {
   const both = [new Koa(), new KoaApp()].map(async (app) => {
     app.silent = true;

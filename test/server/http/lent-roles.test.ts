@@ -1,7 +1,10 @@
 import test from 'ava';
 import { caller, form, startServer, wholeFile } from '#support/start-server';
 
-/* Who asks what a principal holds pays for the roles and rules that are looked at for it, also where these give it nothing. */
+/*
+ * Queries about a principal's roles are charged for the roles and assertions that are read for it, also where these
+ * give it nothing.
+ */
 
 const rules = 4000;
 const held = 2000;
@@ -57,7 +60,7 @@ const asked: readonly (readonly [path: string, options?: ReturnType<typeof token
   [`${idToken}&scope=openid+wide:role.r1`],
 ];
 
-/** How often it is answered until the budget is spent. */
+/** Number of answers until the budget is spent. */
 async function answered(call: typeof plain, name: string, [path, options]: (typeof asked)[number]): Promise<number> {
   // Once more than counts, as a connection is paid with its first request; then all of the budget is there again.
   const ask = () => call(path.replace('NAME', name), options);

@@ -7,7 +7,10 @@ import test, { type ExecutionContext } from 'ava';
 import { createPki } from '#support/pki';
 import { startServer, type TestServer } from '#support/start-server';
 
-/* What is removed counts at the next request of a connection that goes on: each of these tests uses one socket from start to end. */
+/*
+ * Removals take effect at the next request of an open connection: each of these tests uses one socket from start to
+ * end.
+ */
 
 interface Connection {
   /** Sends a request; the status of its answer and its body. */

@@ -29,7 +29,7 @@ test.after.always(async () => {
   for (const { file } of worlds) await file.end();
 });
 
-/** What stands in the place of every parameter of a path. */
+/** Values for every parameter of a path. */
 const inPath = ['nothing', 'media.player', '%ff', '%00', '*', 'x'.repeat(300), '__proto__'];
 const queries = [
   '',

@@ -40,13 +40,13 @@ function memberOf(text: string): unknown {
   return readMembers(reader as never, [], [text], 'role');
 }
 
-/** As the hash of anything is written. */
+/** Parses the hash of anything as a thumbprint. */
 function thumbprintOf(text: string): void {
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.length !== 32 || bytes.toString('base64url') !== text) throw new InvalidRequestError('thumbprint');
 }
 
-/** What parsers have to say of a text that is none. */
+/** True if a parser accepts a text. */
 function accepts(parse: (text: string) => unknown, text: string): boolean {
   try {
     parse(text);

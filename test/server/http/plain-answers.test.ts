@@ -51,7 +51,7 @@ test('HEAD has the fields of GET and no body', async (t) => {
   t.falsy(head.body);
 });
 
-/** What a server over plain HTTP answers. */
+/** Answer of a server over plain HTTP. */
 async function answerOf(
   t: ExecutionContext,
   use: Koa.Middleware<RequestState>,

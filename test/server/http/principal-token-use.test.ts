@@ -2,7 +2,7 @@ import { type PrincipalTokenUse, principalTokenUses } from '@signet/server/http/
 import { profiles } from '@signet/server/profile';
 import test from 'ava';
 
-/* What a principal token does on each kind of request, in both profiles. */
+/* Use of a principal token on each kind of request, in both profiles. */
 
 const uses = {
   signet: principalTokenUses(profiles.signet, '/v1'),

@@ -7,7 +7,10 @@ import { send } from '#support/management-world';
 import { principalToken } from '#support/principal-token';
 import { type Caller, type CallOptions, caller, form, startServer, wholeFile } from '#support/start-server';
 
-/* What somebody who was handed a principal token does with it: it proves who asked him, and must not make him that principal. */
+/*
+ * Replay of a principal token by a service that received it: it proves the caller, and must not make its holder that
+ * principal.
+ */
 
 const file = wholeFile();
 const clock = new FakeClock(systemClock.now());
@@ -47,7 +50,7 @@ const mismatch = 'the client certificate must name the principal of the principa
 const old = 'the principal token must be issued within the last 300 seconds here';
 const invalid = 'principal token is not valid';
 
-/** A token of the operator that was issued so many seconds ago. */
+/** Token of the operator that was issued `ago` seconds before. */
 function tokenOf(ago = 0): string {
   const issued = Math.floor(clock.now() / 1000) - ago;
   return principalToken({

@@ -129,7 +129,7 @@ test('the plain listener has nothing but the lists and the certificates of the a
   t.not(new URL(baseUrl).port, at.port);
 });
 
-/** The statuses of the answers to so many requests that come in one piece, until the connection is closed. */
+/** Statuses of the answers to `count` requests that come in one piece, until the connection is closed. */
 function statusesOf(crlUrl: string, count: number): Promise<readonly number[]> {
   const { promise, resolve, reject } = Promise.withResolvers<readonly number[]>();
   const { hostname, port, host, pathname } = new URL(crlUrl);

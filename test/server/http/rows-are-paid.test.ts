@@ -91,8 +91,8 @@ async function registerMany(): Promise<void> {
 const refused = { headers: { 'if-match': '"another"', 'content-type': 'application/json' } };
 
 /**
- * What a request costs its caller beside the characters of its answer and of what changes had before and after, in microseconds: it is sent
- * until the budget is in debt, which `Retry-After` tells.
+ * Cost of a request to its caller beside the characters of its answer and of the changes' sides, in microseconds: it is
+ * sent until the budget is in debt, which `Retry-After` tells.
  */
 async function costOf(method: string, path: string): Promise<number> {
   // All of the budget is there again.
@@ -114,7 +114,7 @@ async function costOf(method: string, path: string): Promise<number> {
   throw new Error(`${path} costs next to nothing`);
 }
 
-/** What is read to show a change is paid beside the answer. */
+/** Characters of the sides of changes, which are charged beside the answer. */
 function charactersOfSides(items: readonly { readonly before?: unknown; readonly after?: unknown }[]): number {
   return items.reduce((sum, { before, after }) => sum + lengthOf(before) + lengthOf(after), 0);
 }
@@ -123,7 +123,7 @@ function lengthOf(side: unknown): number {
   return side === undefined ? 0 : JSON.stringify(side).length;
 }
 
-/** What reads rows: how many, beside what the same request reads of a domain that has none. */
+/** Requests that read rows: their number, beside the same request for a domain that has none. */
 const readings: readonly (readonly [template: string, path: string, rows: number])[] = [
   ['/domains', '/domains?limit=1', rows],
   ['/domains/:domainName', '/domains/ruled', 0],

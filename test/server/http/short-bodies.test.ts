@@ -7,12 +7,12 @@ import { errorAnswer } from '@signet/server/http/error-response';
 import test, { type ExecutionContext } from 'ava';
 import Koa from 'koa';
 
-/** What became of a body: its text, or the answer to what is wrong with it. */
+/** Result for a body: its text, or the answer to its fault. */
 type Outcome = string | { readonly status: number; readonly message: string };
 
 interface Form {
   readonly parts: readonly Uint8Array[];
-  /** How long it is said to be; absent: nothing is said. */
+  /** Announced length; absent if none. */
   readonly announced?: number;
   readonly limit?: number;
   /** The connection ends after the parts. */

@@ -5,12 +5,15 @@ import { wholeFile } from '#support/start-server';
 /* Every operation that is mounted, with every kind of credential: a new one needs a row here. */
 
 /**
- * Who gets past authentication and to what is asked. `anyone`: whatever is presented. `stranger`: who has no certificate, or a good one; `login`
- * takes those of roles, `stranger` does not. `certificate`: every good one, those of roles too. `service`: one of a service or user.
- * `right`: one of a service or user that holds the right to it.
+ * Callers that pass authentication. `anyone`: whatever is presented. `stranger`: no certificate, or a valid one;
+ * `login` accepts those of roles, `stranger` does not. `certificate`: every valid one, those of roles too. `service`:
+ * one of a service or user. `right`: one of a service or user that holds the right to it.
  */
 type Who = 'anyone' | 'login' | 'stranger' | 'certificate' | 'service' | 'right';
-/** What a principal token does that names somebody else than the certificate: nothing, name the caller, or that only when it is new. */
+/**
+ * Effect of a principal token that names another principal than the certificate: none, name the caller, or that only
+ * when it is new.
+ */
 type Token = 'confirms' | 'names' | 'names-new';
 
 type Row = readonly [who: Who, token: Token, operations: string];
@@ -134,7 +137,7 @@ function tableOf(profile: 'signet' | 'athenz', base: string): ReadonlyMap<string
   return table;
 }
 
-/** Whose certificates pass, or nobody's. */
+/** Certificates that pass, or none. */
 const passing: Readonly<Record<Who, readonly Kind[]>> = {
   anyone: kinds,
   login: ['nothing', ...tokensAlone, 'role', 'service'],
@@ -143,7 +146,7 @@ const passing: Readonly<Record<Who, readonly Kind[]>> = {
   service: ['service'],
   right: [],
 };
-/** Which tokens name the caller. */
+/** Tokens that name the caller. */
 const naming = { confirms: [], names: ['new token', 'token'], 'names-new': ['new token'] } as const;
 
 function expected([who, token]: Row, kind: Kind, mayStandAlone: boolean): 401 | 403 | 'passes' {

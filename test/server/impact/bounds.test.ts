@@ -8,7 +8,7 @@ type Rules = NonNullable<PlainDomain['rules']>;
 
 const list = (count: number, prefix: string) => Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 
-/** The impact of giving these rules to so many members of one role. */
+/** Impact of giving these assertions to `members` members of one role. */
 function impactOfRules(rules: Rules, members: number, bounds: Partial<ImpactBounds> = {}, work?: Work): Impact {
   const roles = { r: list(members, 'bb.s').map((name) => ({ name, disabled: false })) };
   const [before, after] = [[], rules].map((some) => plainSnapshot([{ name: 'aa', roles, rules: some }], 0));

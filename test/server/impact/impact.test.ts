@@ -102,7 +102,7 @@ const domainB = fc
     }),
   );
 
-/** As an engine decides with the roles that a principal holds. */
+/** Decision of an engine with the roles that a principal holds. */
 function isAllowed(snapshot: Snapshot, { principal, action, resource, context }: Required<Query>): boolean {
   const domain = snapshot.domain(parseDomainName('aa'));
   if (domain === undefined) return false;

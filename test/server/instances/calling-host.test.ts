@@ -12,7 +12,7 @@ import { parseSubjectKey } from '@signet/server/x509/subject-key';
 import test from 'ava';
 import { commonName, ecPair } from '#support/requests';
 
-/* Which host a certificate speaks for when it asks for an SSH certificate, against stores that are a row. */
+/* Host of a certificate that asks for an SSH certificate, against stores that are a row. */
 
 const pair = ecPair();
 const subjectKey = parseSubjectKey(pair.publicKey.export({ type: 'spki', format: 'der' }));

@@ -3,7 +3,7 @@ import type { AttestationRequest } from '@signet/server/instances/attestation/at
 import { attestedBy, confirmationFor, confirmationSchema } from '@signet/server/instances/attestation/confirmation';
 import test from 'ava';
 
-/* What the answer of a provider means, member by member, and what it is asked. */
+/* Meaning of a provider's answer, member by member, and the request to it. */
 
 const lives: [text: string | undefined, seconds: number | undefined][] = [
   [undefined, undefined],

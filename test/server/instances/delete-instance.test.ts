@@ -5,7 +5,7 @@ import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { snapshotOf } from '#support/domains';
 
-/* Who may delete an instance, against a store that only counts. */
+/* Right to delete an instance, against a store that only counts. */
 
 const snapshot = snapshotOf({
   media: { roles: { keepers: ['user.joe'] }, rules: ['allow delete instance.i-1 keepers'] },

@@ -9,7 +9,7 @@ const builtIn: AttestationProvider = { attest: () => Promise.reject(new Error('n
 const endpoint = 'https://prov.example.com/';
 const from = 1_000_000;
 
-/** What is called for a provider: the one that is built in, its endpoint with since when it counts, or nothing. */
+/** Provider that is called: the one that is built in, its endpoint with the start of its validity, or nothing. */
 function found(name: string): unknown {
   const prov = stored(
     domainContent('prov', {

@@ -27,7 +27,7 @@ const deps = {
 } as unknown as Pick<InstanceDeps, 'clock' | 'hosts'>;
 const asking = {} as SshHost['asking'];
 
-/** What the certificate is asked to be for; undefined when none is. */
+/** Requested names of the certificate; undefined without a request. */
 async function asked(ssh: boolean, more: { readonly hostname?: string; readonly stated?: readonly string[] } = {}) {
   const altNames = [
     { kind: 'uri', value: 'spiffe://signet.test/ns/default/sa/media.player' },

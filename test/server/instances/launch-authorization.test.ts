@@ -9,7 +9,7 @@ import {
 import test from 'ava';
 import { snapshotOf } from '#support/domains';
 
-/* What a provider may launch and vouch for, rule by rule. */
+/* Rights of a provider to launch and attest, rule by rule. */
 
 const provider = parsePrincipalName('cloud.provider');
 const tenant = { domain: parseDomainName('media'), service: parseServiceName('player') };

@@ -46,7 +46,7 @@ interface Ask extends Partial<DepsSketch> {
 
 const csr = requestPem(ownPair, { commonNames: ['media.player'] });
 
-/** What happened, and at the end why it was refused or which certificates were given. */
+/** Events, and at the end the refusal or the certificates. */
 async function outcome(ask: Ask): Promise<string[]> {
   const { as = 'media.player', ssh, hostname, ...sketch } = ask;
   const { deps, done } = instanceDeps({ snapshot: snapshotOf(), status, ...sketch });

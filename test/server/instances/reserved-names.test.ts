@@ -5,7 +5,7 @@ import { signetForms } from '@signet/server/x509/name-forms';
 import test from 'ava';
 import { domainContent, stored } from '#support/domains';
 
-/* Which host names nobody has whom a provider merely vouches for. */
+/* Host names that are reserved for any attested instance. */
 
 const sketches = { media: {}, 'media.live': {}, 'asleep.deep': { enabled: false } };
 const { snapshot } = compileSnapshot(undefined, {

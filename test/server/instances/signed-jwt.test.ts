@@ -45,7 +45,7 @@ const jwtOptions = {
   maxAgeSeconds: 3600,
 };
 
-/** What the store remembers of tokens. */
+/** Store's record of used tokens. */
 function tokenUses(): Pick<InstanceStore, 'spendAttestationToken'> {
   const known = new Map<string, string>();
   return {
@@ -323,7 +323,7 @@ test('a token that another instance showed refreshes none', async (t) => {
   });
 });
 
-/* What the keys of an issuer may throw: that they cannot be had, or that they do not know the one that signed. */
+/* Errors of an issuer's keys: unavailable, or without the one that signed. */
 const keyFaults: readonly (readonly [note: string, fault: Error, type: new (...args: never) => Error])[] = [
   ['they cannot be had', new ProviderFailedError('they cannot be had'), ProviderFailedError],
   ['nobody answers for them', new ServiceUnavailableError('nobody answers'), ServiceUnavailableError],

@@ -187,7 +187,7 @@ for (const [lost, other, prepare] of [
     await t.throwsAsync(withdrawKey({ ...deps, store }, kidOf(lost)), { name: 'ConflictError' });
     t.truthy(await signing());
     t.is(files(), (await records()).length, 'what was made for nothing has no file');
-    // as the refusal says
+    // as the refusal advises
     await withdrawKey(deps, kidOf(lost));
     t.is((await states()).filter((state) => state === 'active').length, 1);
     t.is((await states()).filter((state) => state === 'compromised').length, 2);

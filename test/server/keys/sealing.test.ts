@@ -116,7 +116,7 @@ test('the present key seals, earlier ones open', (t) => {
   t.not(earlier.id, sealing.id);
 });
 
-/** Of somebody who has the sealing key. */
+/** Key sealed by another holder of the sealing key. */
 function sealedAnew(content: Buffer): string {
   const fake = { export: () => Buffer.from(content) } as unknown as KeyObject;
   return sealing.seal(record, fake).text;

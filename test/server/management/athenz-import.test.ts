@@ -139,7 +139,7 @@ const clone = (change: (data: typeof films) => void): string => {
   return JSON.stringify(data);
 };
 
-/** What the document says, after it was read again as `signet plan` reads it. */
+/** Content of the document, after it was read again as `signet plan` reads it. */
 function imported(t: ExecutionContext, text: string) {
   const result = importDomain('export', text);
   const again = parseDomainDocument('films.yaml', exportDomain(result.content), parsePublicKey);
@@ -232,7 +232,9 @@ test('what is not taken over, or means something else, is said once each', (t) =
   ]);
 });
 
-/* Who may what in Athenz, by its rules for access checks (`assume_role` of lenders lets media.player into films:role.lent). */
+/*
+ * Access in Athenz, by its rules for access checks (`assume_role` of lenders lets media.player into films:role.lent).
+ */
 const decisions = `
 - { principal: media.player, action: watch, resource: film.a, expect: allow, note: an assertion without effect allows }
 - { principal: media.player, action: WATCH, resource: FILM.A, expect: allow, note: case does not count }

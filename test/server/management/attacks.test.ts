@@ -12,7 +12,7 @@ import { managementWorld, send, tagOf } from '#support/management-world';
 import { principalToken } from '#support/principal-token';
 import { saveDomain } from '#support/save-domain';
 
-/* What somebody with a part of the rights tries in order to get more, and what slips through badly written checks. */
+/* Attempts to gain rights with a part of them, and gaps of badly written checks. */
 
 const { server, base, operator, boss, guest, as, newDomain, end } = await managementWorld();
 const keyer = await as('media.keyer');

@@ -8,7 +8,7 @@ import test from 'ava';
 import { managementWorld, send } from '#support/management-world';
 import { memoryReader } from '#support/memory-reader';
 
-/* What no bundle could hold is refused when it is written: hosts would go on with what they have. */
+/* Content that no bundle could hold is refused when it is written: hosts would keep their old bundle. */
 
 const { server, boss, newDomain, end } = await managementWorld();
 test.after.always(end);

@@ -4,7 +4,7 @@ import test from 'ava';
 import { managementWorld } from '#support/management-world';
 import { runSignetIn } from '#support/run-signet';
 
-/* Commands that change the store through the management API, as somebody in a terminal types them. */
+/* Commands that change the store through the management API, as typed in a terminal. */
 
 const world = await managementWorld();
 const { server, end } = world;

@@ -6,7 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import { runSignetIn } from '#support/run-signet';
 import { temporaryFolder } from '#support/temp';
 
-/** Runs `signet` in a folder of its own, as somebody in a terminal would. */
+/** Runs `signet` in a folder of its own, as in a terminal. */
 function openWorld(t: ExecutionContext) {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'data'));

@@ -14,7 +14,7 @@ import { changeOf } from '#support/change-facts';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
 import { memoryReader } from '#support/memory-reader';
 
-/* What is left of groups and domains that are deleted in the roles of others. */
+/* Remains of deleted groups and domains in the roles of others. */
 
 const media = parseDomainName('media');
 const user: DomainSketch = {

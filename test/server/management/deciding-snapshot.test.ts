@@ -10,7 +10,7 @@ import { domainContent } from '#support/domain-sketch';
 import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
-/* What `signet access explain` and `who` say of a store is what a server of that store answers. */
+/* Agreement of `signet access explain` and `who` on a store with the answers of its server. */
 
 const now = 1_700_000_000_000;
 const read = parseActionName('read');

@@ -11,7 +11,7 @@ import test from 'ava';
 import { assertWithin, leastProcessorMs } from '#support/cost';
 import { temporaryFolder } from '#support/temp';
 
-/* What may stand in a folder under the name of a document, and what large documents cost. */
+/* Files in a folder under the name of a document, and the cost of large documents. */
 
 const right = 'domain: d\nroles: { admin: { members: [user.jane] } }\n';
 const mebibyte = 1024 * 1024;

@@ -163,7 +163,7 @@ const topKeys = ['domain', ...Object.keys(recordFields.domain), 'limits', 'quota
   .map((key) => `\`${key}\``)
   .join(', ');
 
-/** What is wrong, the text, and every line that is said about it. */
+/** Fault, text, and every line of its report. */
 const faults: readonly (readonly [note: string, text: string, ...said: string[]])[] = [
   ['nothing at all', '', '1:1: must be a mapping'],
   ['a list', '- a\n', '1:1: must be a mapping'],

@@ -212,7 +212,9 @@ test('a hundred thousand assertions are looked at in slices, and paid', (t) => {
   t.true(compared > 0 && compared < 100_000, `only the page is decided: ${compared}`);
 });
 
-/** Two domains: each of so many roles of the one may assume, by costly patterns, roles of the other, which trusts it. */
+/**
+ * Domain pairs: each of `count` roles of the one may assume, by costly patterns, roles of the other, which trusts it.
+ */
 function lending(count: number): readonly PlainDomain[] {
   const names = Array.from({ length: count }, (_, index) => `r${index}`);
   const costly = `catalog:role.${'r*'.repeat(20)}q`;
@@ -236,7 +238,7 @@ function lending(count: number): readonly PlainDomain[] {
   ];
 }
 
-/** How often it is looked up which roles others may assume, and what was told of comparisons, of a list of one principal's access. */
+/** Number of look-ups of assumable roles, and the reported cost, of a list of one principal's access. */
 function costOfWays(domains: readonly PlainDomain[]) {
   let [lookUps, work] = [0, 0];
   const before = plainSnapshot(domains, now);

@@ -30,7 +30,7 @@ const snapshotOf = (...sketches: readonly DomainSketch[]) =>
     signingKeys: [],
   }).snapshot;
 
-/** Whether the change touches who has authority; `users` are the domains with the named member in a role. */
+/** True if the change affects authority; `users` are the domains with the named member in a role. */
 function changes(
   after: Partial<DomainSketch>,
   users: Readonly<Record<string, readonly string[]>> = {},

@@ -17,7 +17,7 @@ const [introduction = '', ...sections] = guide.split(/^## /m);
 interface Mistake {
   readonly title: string;
   readonly files: ReadonlyMap<string, string>;
-  /** What the guide says that is said, a line for each problem. */
+  /** Report quoted by the guide, a line for each problem. */
   readonly said: string;
 }
 

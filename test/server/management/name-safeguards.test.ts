@@ -21,7 +21,7 @@ import { type DomainSketch, domainContent } from '#support/domain-sketch';
 import { memoryReader } from '#support/memory-reader';
 import { costlyDecisions } from '#support/turns';
 
-/* What a change does to names, against a store that is a list. */
+/* Effect of a change on names, against a store that is a list. */
 
 const dayMs = 86_400_000;
 const now = 1_700_000_000_000;
@@ -63,7 +63,7 @@ const media: DomainSketch = { name: 'media', services: { api: {}, web: {} }, gro
 interface Case {
   readonly note: string;
   readonly world?: World;
-  /** Absent: the domain is new. */
+  /** Domain before; absent if it is new. */
   readonly before?: DomainSketch;
   readonly after?: DomainSketch;
   readonly options?: Partial<ChangeFacts>;

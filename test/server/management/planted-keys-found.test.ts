@@ -13,19 +13,19 @@ type Planted = readonly string[];
 
 interface Case {
   readonly note: string;
-  /** Absent: the domain is new. */
+  /** Domain before; absent if it is new. */
   readonly before?: DomainSketch;
   readonly after: DomainSketch;
   /** Other domains, and in place of `before` what the store has of the domain itself. */
   readonly stored?: readonly DomainSketch[];
   readonly planted?: Planted;
-  /** Whether the keys after the change carry the mark of a delegate. */
+  /** True if the keys after the change carry the mark of a delegate. */
   readonly marked?: boolean;
   readonly sees?: readonly string[];
   readonly faults: readonly (readonly [path: string, message: string])[];
 }
 
-/** What a store answers in which delegates have registered these keys. */
+/** Answers of a store in which delegates have registered these keys. */
 function answersOf(planted: Planted): Pick<StoreReader, 'delegatedKeys'> {
   const keys = planted.map((text) => {
     const [, domain = '', service = '', keyId = ''] = /^(.+)\.(\S+) (\S+)$/.exec(text) ?? [];

@@ -36,7 +36,7 @@ interface Place {
   readonly document: (said: Said) => Said;
   /** The record in a domain that was read, or in what an audit record says of one. */
   readonly record: (domain: DomainRecord) => object | undefined;
-  /** How a plan names it. */
+  /** Name in a plan. */
   readonly change: string;
   /** Where the management API has it, below the domain. */
   readonly path: string;
@@ -98,7 +98,7 @@ const cases = Object.entries(recordFields).flatMap(([kind, fields]: [string, Fie
   return [...alone, ['all at once', samples] as const].map(([name, said]) => ({ kind: kind as Kind, name, said }));
 });
 
-/** As records hold what documents say. */
+/** Record values of a document's values. */
 function valuesOf(kind: Kind, said: Said): Said {
   const fields: Fields = recordFields[kind];
   return Object.fromEntries(Object.entries(said).map(([name, wire]) => [name, fields[name]?.parse(wire)]));

@@ -34,7 +34,7 @@ async function openWorld(t: ExecutionContext) {
   };
   const apply = async (files: Files, options: Rules = {}) =>
     applyDocuments(store, documents(files), by, { now, ...options });
-  /** What both plan and apply say, after it was seen that nothing changed. */
+  /** Refusal by both plan and apply, after a check that nothing changed. */
   const refused = async (files: Files, options: Rules = {}) => {
     const before = await contentsOf(store);
     const text = (problem: Parameters<typeof formatProblem>[0]) => formatProblem(problem).replace(/^.*\//, '');

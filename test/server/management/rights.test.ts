@@ -6,7 +6,7 @@ import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import test from 'ava';
 import { type DomainSketch, domainContent, snapshotOf, stored } from '#support/domains';
 
-/* Who may manage what: administrators, operators, and delegates by a rule that names the right. */
+/* Management rights: administrators, operators, and delegates by an assertion that names the right. */
 
 const media = parseDomainName('media');
 const boss = 'user.boss';

@@ -11,13 +11,13 @@ import { type DomainSketch, domainContent, type MemberSketch } from '#support/do
 import { memoryReader } from '#support/memory-reader';
 import { costlyDecisions } from '#support/turns';
 
-/* What is wrong with a change in itself: each safeguard alone, on both sides of where it begins. */
+/* Faults of a change in itself: each safeguard alone, on both sides of its limit. */
 
 const now = 1000;
 
 interface Change {
   readonly name?: string;
-  /** Absent: the domain is new. */
+  /** Domain before; absent if it is new. */
   readonly before?: DomainSketch;
   readonly after: DomainSketch;
   readonly allowWildcard?: boolean;

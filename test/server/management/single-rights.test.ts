@@ -90,7 +90,7 @@ for (const profile of ['signet', 'athenz'] as const) {
 }
 test.after.always(() => file.end());
 
-/** Everything that the principal reaches at a place. */
+/** Goals that the principal reaches at a place. */
 async function reachedAt(world: RightsWorld, { principal, tag }: Pick<Holder, 'principal' | 'tag'>, domain: string) {
   const call = await world.as(principal);
   const tried: Readonly<Record<string, Goal>> = domain === 'sys.auth' ? { ...goals, ...systemGoals } : goals;

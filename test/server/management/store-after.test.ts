@@ -7,7 +7,7 @@ import { type DomainSketch, domainContent } from '#support/domains';
 import { memoryReader } from '#support/memory-reader';
 import { randomFrom } from '#support/random';
 
-/* What rules are told that a change leaves is what a store holds in which it was made. */
+/* Agreement of the store after a change, as rules see it, with a store in which the change was made. */
 
 const names = ['a.x', 'a.y', 'b.x', 'a.*', 'a:group.g', 'b:group.h'];
 const kinds: readonly ListKind[] = ['role', 'group'];
@@ -28,7 +28,7 @@ function randomDomain(name: string, random: (below: number) => number): DomainCo
   return domainContent(name, sketch);
 }
 
-/** Everything that rules ask, in an order of its own. */
+/** Queries of all rules, in an order of its own. */
 async function answersOf(store: StoreAfter, domains: readonly DomainContent[]): Promise<unknown> {
   const answers: Record<string, unknown> = {};
   const sorted = (items: readonly unknown[]) => items.map((item) => JSON.stringify(item)).sort();

@@ -4,7 +4,7 @@ import test from 'ava';
 import { managementWorld, send } from '#support/management-world';
 import type { Answer, Caller } from '#support/start-server';
 
-/* What one tenant learns of another through changes that he only asks about, and how he stands in the other's way. */
+/* Isolation of tenants: what one learns of another through dry runs, and how it can block the other. */
 
 const { server, base, operator, boss, guest, as, newDomain, end } = await managementWorld();
 const keyer = await as('media.keyer');

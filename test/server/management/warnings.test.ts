@@ -10,7 +10,7 @@ import test, { type ExecutionContext } from 'ava';
 import { contentsOf } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
 
-/* What is warned of beside what the guide of mistakes shows, and what is not. */
+/* Warnings beside those of the guide of mistakes, and silence. */
 
 type Files = Readonly<Record<string, string>>;
 const now = 1_767_225_600_000;
@@ -25,7 +25,7 @@ function folderOf(t: ExecutionContext, files: Files) {
 const lines = (problems: readonly DocumentProblem[]) =>
   problems.map((problem) => formatProblem(problem).replace(/^.*\//, ''));
 
-/** What is said of documents without a store. */
+/** Warnings about documents without a store. */
 function warned(t: ExecutionContext, files: Files) {
   const { documents, cases } = folderOf(t, files);
   return lines(checkDocuments(documents, noStore, now, cases).warnings);

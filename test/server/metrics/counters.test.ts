@@ -34,7 +34,7 @@ const admin = await world.identity('media.admin');
 const { crlUrl = '' } = world.running;
 test.after.always(() => file.end());
 
-/** What needs no server around it: nobody says who they are, nothing is limited. */
+/** App without a server around it: no authentication, no limits. */
 const bareApp = {
   profile: profiles.signet,
   snapshot: () => {
@@ -70,7 +70,7 @@ const bareApp = {
 
 const scrape = async (of = world.running): Promise<Series> => seriesIn(await (await fetch(of.metricsUrl ?? '')).text());
 
-/** What `work` made these metrics grow by. */
+/** Increments of these metrics during `work`. */
 async function counted(work: () => Promise<unknown>, ...metrics: readonly string[]) {
   const before = await scrape();
   await work();

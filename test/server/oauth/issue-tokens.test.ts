@@ -5,7 +5,7 @@ import type { Principal } from '@signet/server/principals/principal';
 import test from 'ava';
 import { snapshotOf } from '#support/domains';
 
-/* Who gets a token for what: pure, with the claims in place of a signature. */
+/* Token issuing: pure, with the claims in place of a signature. */
 
 const snapshot = snapshotOf({
   catalog: {

@@ -61,7 +61,7 @@ interface Login {
   readonly header?: Readonly<Record<string, unknown>>;
   readonly signer?: typeof keys.privateKey;
   readonly pair?: Pair;
-  /** Whose key the nonce is made for. */
+  /** Key for which the nonce is made. */
   readonly nonceFor?: Pair;
   readonly cn?: string;
   readonly altNames?: readonly RequestedName[];

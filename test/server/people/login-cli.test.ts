@@ -107,7 +107,7 @@ test('files that no login made are not replaced, and a server without an issuer 
   t.is(none.stderr, 'signet: this server has no issuer to log in with (`people.issuers`)\n');
 });
 
-/** One login in this process; answers whom the certificate names. */
+/** Logs in within this process; returns the principal of the certificate. */
 async function logIn(server: { readonly baseUrl: string }, account?: string, more: { nonceOfOther?: boolean } = {}) {
   const login = await createLogin({ baseUrl: server.baseUrl, caBundle: pki.bundle });
   const other = await createLogin({ baseUrl: server.baseUrl, caBundle: pki.bundle });

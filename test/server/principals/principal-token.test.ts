@@ -36,7 +36,7 @@ function signed(text: string, key: KeyObject = ec.privateKey): string {
   return `${text};s=${ybase64(sign('sha256', Buffer.from(text), key))}`;
 }
 
-/** One whose signature ends with padding. */
+/** Signature that ends with padding. */
 function padded(text: string): string {
   const token = signed(text);
   return token.endsWith('-') ? token : padded(text);

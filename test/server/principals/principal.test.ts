@@ -12,7 +12,7 @@ const snapshot = snapshotOf({
 });
 const [begins, ends] = [1_000_000, 2_000_000];
 
-/** Whether a certificate of this name counts at this time; the message where it does not. */
+/** Validity of a certificate of this name at this time; else the message. */
 function outcome(name: string, now = begins, revoked: readonly string[] = []): string {
   const certificate = {
     principal: { kind: 'identity', name: parsePrincipalName(name) },
@@ -97,7 +97,7 @@ const role = {
   role: parseRoleName('reader'),
 } as const;
 
-/** Whether a certificate counts that was issued at this time; the message where it does not. */
+/** Validity of a certificate that was issued at this time; else the message. */
 function outcomeOf(principal: Pick<Principal, 'kind' | 'name'>, issuedAt: number): string {
   const certificate = { principal, notBefore: 0, notAfter: 2 * back, serial: '0a', issuedAt };
   try {

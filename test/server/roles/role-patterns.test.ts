@@ -1,7 +1,7 @@
 import { RolePatterns } from '@signet/server/roles/role-patterns';
 import test from 'ava';
 
-/* Which full names of roles a list of patterns fits, and what is said when comparing takes too much work. */
+/* Full names of roles that a list of patterns fits, and the result when comparing takes too much work. */
 
 const cases: [patterns: readonly string[], name: string, fits: boolean][] = [
   [[], 'media:role.reader', false],

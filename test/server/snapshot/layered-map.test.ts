@@ -12,7 +12,7 @@ const value = fc.option(
   { nil: undefined },
 );
 
-/** Everything that a map can be asked. */
+/** Results of all queries of a map. */
 function answers(map: ReadonlyMap<string, Value>) {
   const visited: [string, Value][] = [];
   map.forEach((item, name) => void visited.push([name, item]));

@@ -72,7 +72,7 @@ const withoutBlanks = (text: string) =>
     .replace(/[ \t]+/g, ' ')
     .replace(/ $/gm, '');
 
-/** What `ssh-keygen -L` prints. */
+/** Output of `ssh-keygen -L`. */
 function printed(
   file: string,
   profile: SshProfile,

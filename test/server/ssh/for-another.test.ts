@@ -9,7 +9,7 @@ import Database from 'better-sqlite3';
 import { caller, startServer, type TestServer } from '#support/start-server';
 import { temporaryFolder } from '#support/temp';
 
-/* An SSH certificate is for who asks: nobody gets one that names another, and nothing is recorded that was not given. */
+/* SSH certificates are for the caller: none names another principal, and nothing is recorded that was not issued. */
 
 const publicKey = formatSshPublicKey(sshPublicKeyOf(generateKeyPairSync('ed25519').publicKey));
 const studioKeys = generateKeyPairSync('ec', { namedCurve: 'P-256' });

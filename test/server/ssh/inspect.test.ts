@@ -23,7 +23,7 @@ interface Shape {
   /** Before and after the signature. */
   readonly after?: Buffer;
   readonly authority?: SshAuthority;
-  /** What stands as the signature, in place of the authority's over the rest. */
+  /** Signature in place of the authority's over the rest. */
   readonly signature?: (signed: Buffer) => Buffer;
 }
 

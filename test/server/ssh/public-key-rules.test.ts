@@ -10,7 +10,7 @@ import test from 'ava';
 const refused = (message: string) => ({ instanceOf: SshWireError, message });
 const fields = (...parts: readonly (string | Uint8Array)[]) => Buffer.concat(parts.map(writeString));
 
-/** An odd modulus of so many bits. */
+/** Odd modulus of `bits` bits. */
 function modulus(bits: number): Buffer {
   const octets = Buffer.alloc(Math.ceil(bits / 8), 0xff);
   octets[0] = 0xff >> (octets.length * 8 - bits);

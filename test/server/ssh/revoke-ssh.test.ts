@@ -4,7 +4,7 @@ import { parseSshRevocation, revokeSsh } from '@signet/server/ssh/revoke-ssh';
 import test from 'ava';
 import { type DomainSketch, snapshotOf } from '#support/domains';
 
-/* Who takes which SSH certificates back, against a store that is a list. */
+/* Revocation of SSH certificates by their owner and others, against a store that is a list. */
 
 const read: readonly (readonly [body: object, revocation: object])[] = [
   [{ serial: '42' }, { selection: { by: 'serial', serial: 42n }, reason: 'unspecified' }],

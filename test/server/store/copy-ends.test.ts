@@ -10,13 +10,13 @@ import { saveDomain } from '#support/save-domain';
 import { storeKinds } from '#support/store-kinds';
 import { temporaryFolder } from '#support/temp';
 
-/* What a copy that was killed leaves where it was to be. */
+/* Remains of a copy that was killed. */
 
 test('a file whose first change was cut off is copied into', async (t) => {
   const folder = temporaryFolder(t);
   const [file, killed] = [join(folder, 'new.db'), join(folder, 'killed.db')];
   const database = new Database(file);
-  // What does not fit is written into the file before the end, with what was there in a journal.
+  // Rows beyond the cache are written into the file before the end, with their former content in a journal.
   database.pragma('cache_size = 1');
   database.exec(
     'begin; create table half (text); insert into half select hex(zeroblob(100000)) from (values (1), (2))',

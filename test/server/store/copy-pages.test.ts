@@ -6,7 +6,7 @@ import { tableShapes } from '@signet/server/store/sqlite/table-shapes';
 import test from 'ava';
 import { temporaryFolder } from '#support/temp';
 
-/** `count` audit records, each with a text of so many characters. */
+/** Audit records, `count` of them, each with a text of `characters`. */
 function records(count: number, characters: number): Row[] {
   const text = 'x'.repeat(characters);
   return Array.from({ length: count }, (_, index) => ({

@@ -249,7 +249,7 @@ test('more rules than are read at once', async (t) => {
   );
 });
 
-/** What a snapshot that is as of a state, and has domain `a` or not, is told. */
+/** Changes told to a snapshot of that state, with or without domain `a`. */
 async function told(store: Store, known: StoreState, knows = true): Promise<StoreChanges> {
   const changes = await changesAfter(store, known, (name: DomainName) => knows && name === 'a');
   return changes ?? contentsOf(store);

@@ -27,7 +27,7 @@ interface World extends RandomWorld {
   readonly file: string;
   /** Follows only now and then. */
   readonly slow: LiveSnapshot;
-  /** What the followers were told. */
+  /** Changes told to the followers. */
   readonly told: readonly StoreChanges[];
 }
 
@@ -115,7 +115,10 @@ for (const seed of seeds) {
   );
 }
 
-/** One policy version, one text in bundles; and none for a change that bundles do not carry. `known` has every domain that was ever seen. */
+/**
+ * Requires one text in bundles for each policy version; and no version for a change that bundles do not carry. `known`
+ * has every domain that was ever seen.
+ */
 function holdsVersions(
   t: ExecutionContext,
   known: Map<DomainName, DomainSnapshot>,
@@ -135,7 +138,7 @@ function holdsVersions(
   }
 }
 
-/** What is expected and not said; a domain that was deleted and everything of it need not be said one by one. */
+/** Expected entries without a row; a domain that was deleted and everything of it need not be named one by one. */
 function missing(said: readonly string[], expected: readonly string[]): string[] {
   const known = new Set(said);
   return expected.filter((text) => {

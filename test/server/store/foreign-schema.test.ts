@@ -17,7 +17,7 @@ import { domainContent } from '#support/domains';
 import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
-/* Who can write a backup, or where it is kept, must not become an operator when it is restored. */
+/* A writer of backups, or of the place where they are kept, must not become an operator by a restore. */
 
 const clock = new FakeClock();
 const sealKey = Buffer.alloc(32, 7);

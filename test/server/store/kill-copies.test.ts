@@ -73,7 +73,7 @@ async function bigStore(t: ExecutionContext): Promise<{ readonly folder: string;
   return { folder, file };
 }
 
-/** How long it takes undisturbed, so that kills fall into the whole of it. */
+/** Kills the process within its undisturbed duration, so that kills fall into the whole of it. */
 async function killedWithin(child: ChildProcess, longestMs: number): Promise<void> {
   await firstLine(child);
   const ended = once(child, 'close');

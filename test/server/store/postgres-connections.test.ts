@@ -11,7 +11,7 @@ import { sql } from 'kysely';
 import { noPostgres, type PostgresServer, postgresPrograms, startPostgres, startStandby } from '#support/postgres';
 import { until } from '#support/until';
 
-/* How a process finds the primary, and leaves it. */
+/* Finding and leaving the primary. */
 
 const postgresTest = postgresPrograms === undefined ? test.skip : test.serial;
 if (postgresPrograms === undefined) test.skip(noPostgres, (t) => t.pass());
@@ -23,7 +23,7 @@ async function opened(t: ExecutionContext, settings: PostgresSettings): Promise<
   return connections;
 }
 
-/** What ends the connections of a server to `database`. */
+/** Ends the connections of a server to `database`. */
 async function endConnections(server: PostgresServer, database: string): Promise<void> {
   const text = 'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()';
   await server.query('postgres', text, [database]);

@@ -12,7 +12,7 @@ import { runProgram } from '#support/run-program';
 import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
-/* What each command says of a store that it cannot use: one line, and an exit status that is not a success. */
+/* Message of each command for an unusable store: one line, and an exit status that is not a success. */
 
 /** Runs command lines one after the other in one process and prints `[status, standard error]` of each. */
 const runner = (program: string) => `

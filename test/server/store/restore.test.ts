@@ -407,7 +407,7 @@ for (const [note, spoil, lost] of unreadable) {
     t.is((await again.certificates.revocationsAfter(0, at)).length, lost === undefined ? 0 : 2);
     const isTokenGood = await spendJoinToken(again, 't2', instance('t2'), at);
     t.is(isTokenGood, lost !== undefined && !lost.includes('joinTokens'));
-    // Nobody knows which epochs there were: time goes on in any case.
+    // The former epochs are unknown: time goes on in any case.
     t.is((await again.state()).epoch, lost === undefined ? at + 1 : 2);
     t.deepEqual((await checkStore(file)).faults, []);
   });

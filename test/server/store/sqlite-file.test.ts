@@ -293,7 +293,7 @@ test('a change that was cut off before the file had its log is rolled back at th
   await filledStore(file);
   const database = new Database(file);
   database.pragma('journal_mode = delete');
-  // What does not fit is written into the file before the end, with what was there in a journal.
+  // Rows beyond the cache are written into the file before the end, with their former content in a journal.
   database.pragma('cache_size = 1');
   database.exec("begin; update members set member = member || 'x'; update members set disabled = 1");
   for (const suffix of ['', '-journal', '.witness']) copyFileSync(`${file}${suffix}`, `${killed}${suffix}`);
@@ -360,7 +360,7 @@ test('locked by another writer: reads go on, changes wait without holding anybod
   t.log(`the loop stood still for ${Math.round(delay.max / 1e6)} ms at most, ${turns} turns, ${reads} reads`);
   // Five seconds of standing still would leave next to none.
   t.true(turns > 10 && reads > 10, `${turns} turns, ${reads} reads`);
-  // One after the other they would wait six times as long as the first.
+  // In sequence they would wait six times as long as the first.
   t.true(performance.now() - begun < 4 * alone, 'who queues waits as long again');
   other.exec('rollback');
   t.is((await change()).kind, 'created');

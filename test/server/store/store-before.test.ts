@@ -13,7 +13,10 @@ import Database from 'better-sqlite3';
 import { FakeClock } from '#support/clock';
 import { contentsOf } from '#support/store-contents';
 
-/** What version 0.1.0 published of the store that it wrote: of each domain the tags and the payload, of keys named `fixture-key`. */
+/**
+ * Published output of version 0.1.0 for the store that it wrote: of each domain the tags and the payload, of keys named
+ * `fixture-key`.
+ */
 interface Published {
   readonly now: number;
   readonly auditHead: string;
@@ -58,7 +61,7 @@ async function publishAll(store: Store): Promise<Published['bundles']> {
   });
   const bundles = [...snapshot.domains].map(async ([name, domain]) => {
     const [entityTag = '', derEntityTag = '', ownEntityTag = ''] = (['p1363', 'der', 'rfc7515'] as const).map(
-      // Those of 0.1 were strong; what a host sends back is compared without that.
+      // Tags of 0.1 were strong; the tag from a host is compared without that.
       (form) => publisher.publish(domain, form).entityTag.replace(/^W\//, ''),
     );
     const [payload = '', ownPayload = ''] = await Promise.all(

@@ -109,7 +109,7 @@ function signingKey(kid: string): SigningKeyRecord {
   return { kid, purpose: 'token', algorithm: 'ES256', publicJwk, createdAt: 1, activateAt: 2 };
 }
 
-/** What every store must do. One call for each kind of store. */
+/** Suite for every store. One call for each kind of store. */
 export function storeSuite(kind: string, open: OpenEmptyStore): void {
   const check = (note: string, run: (t: ExecutionContext, store: Store, clock: FakeClock) => Promise<void>) =>
     test(`${kind}: ${note}`, async (t) => {

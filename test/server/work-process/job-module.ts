@@ -1,6 +1,6 @@
 import { answerJobs } from '@signet/server/work-process/answer-jobs';
 
-/* What the process of the tests does: as it is told. */
+/* Job process of the tests: does as it is told. */
 
 answerJobs(async (job) => {
   switch (job) {

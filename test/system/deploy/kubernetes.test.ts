@@ -6,7 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import { parseAllDocuments } from 'yaml';
 import { repository } from '#support/dev-world';
 
-/* What kustomize makes of deploy/kubernetes, read with the schemas of Kubernetes. Needs `npm ci` in deploy/tools. */
+/* Output of kustomize for deploy/kubernetes, read with the schemas of Kubernetes. Needs `npm ci` in deploy/tools. */
 
 interface Manifest {
   readonly apiVersion: string;

@@ -75,7 +75,7 @@ function startCopy(args: readonly string[]) {
   return { child, ended: once(child, 'close'), said: () => said };
 }
 
-/** Of a copy that nobody disturbs: how long it takes, and the most memory that it holds. */
+/** Duration and peak memory of an undisturbed copy. */
 async function measured(t: ExecutionContext, args: readonly string[]) {
   const start = performance.now();
   const { child, ended, said } = startCopy(args);

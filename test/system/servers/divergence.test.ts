@@ -28,7 +28,7 @@ interface Bundle {
   readonly text: string;
 }
 
-/** What the host holds. */
+/** Bundle on the host. */
 function onDisk({ state }: DevWorld): Bundle {
   const { payload } = JSON.parse(readFileSync(join(state.policyDir, 'catalog.pol'), 'utf8'));
   const text = Buffer.from(payload, 'base64url').toString();
@@ -57,7 +57,7 @@ async function withStore<Result>(
   }
 }
 
-/** One change: what the document of the domain says. */
+/** Applies one change of the domain's document. */
 async function apply(
   t: ExecutionContext,
   world: DevWorld,

@@ -13,7 +13,10 @@ import { type StallingProxy, startStallingProxy } from '#support/stalling-proxy'
 import { type Answer, type Caller, form } from '#support/start-server';
 import { until } from '#support/until';
 
-/* What a server does while its database is away, stopped, unreachable, full, read-only, out of connections, or ends its connections. */
+/*
+ * Server while its database is away, stopped, unreachable, full, read-only, out of connections, or ends its
+ * connections.
+ */
 
 const postgresTest = postgresPrograms === undefined ? test.skip : test.serial;
 if (postgresPrograms === undefined) test.skip(noPostgres, (t) => t.pass());
@@ -60,14 +63,14 @@ function addRole({ operator }: Pick<World, 'operator'>): Promise<Answer> {
   return operator(`${roles}/made${made}`, json({ members: ['media.player'] }, 'PUT'));
 }
 
-/** One that needs pages of its own. */
+/** Adds a role that needs pages of its own. */
 function addLargeRole({ operator }: Pick<World, 'operator'>): Promise<Answer> {
   made += 1;
   const members = Array.from({ length: 200 }, (_, index) => `media.m${made}-${index}`);
   return operator(`${roles}/made${made}`, json({ members }, 'PUT'));
 }
 
-/** What must go on without the store. */
+/** Requires the operations that must go on without the store. */
 async function requireReads(t: ExecutionContext, { player }: World): Promise<void> {
   t.is((await player('/oauth2/token', token)).status, 200, 'a token');
   t.is((await player('/access/read/catalog:movie')).status, 200, 'an access check');
@@ -81,7 +84,7 @@ async function requireRefusal(t: ExecutionContext, world: World): Promise<void> 
   t.truthy(headers['retry-after']);
 }
 
-/** How long after the database is back the first change goes well, in milliseconds. */
+/** Time from the database's return to the first successful change, in milliseconds. */
 async function recovery(world: World, since: number): Promise<number> {
   await until('changes are taken again', async () => (await addRole(world)).status === 201);
   return performance.now() - since;

@@ -5,7 +5,7 @@ import { noPostgres, postgresPrograms, startPostgres } from '#support/postgres';
 import { install, serve } from '#support/signet-program';
 import { until } from '#support/until';
 
-/* What a server asks of its database while nobody asks anything of the server. */
+/* Database queries of an idle server. */
 
 const postgresTest = postgresPrograms === undefined ? test.skip : test.serial;
 if (postgresPrograms === undefined) test.skip(noPostgres, (t) => t.pass());

@@ -12,7 +12,7 @@ import { type Installation, install } from '#support/signet-program';
 import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
 
-/* How a server that cannot use its database ends, and what it says. */
+/* Exit and message of a server that cannot use its database. */
 
 const postgresTest = postgresPrograms === undefined ? test.skip : test.serial;
 if (postgresPrograms === undefined) test.skip(noPostgres, (t) => t.pass());

@@ -30,7 +30,7 @@ function commandsIn(text: string): number {
   return bare.split('\n').filter((line) => /^[a-z(]/.test(line)).length;
 }
 
-/** What the machine of the test lacks; undefined when it has all. */
+/** Programs that the test's machine lacks; undefined when it has all. */
 async function missing(): Promise<string | undefined> {
   if (postgresPrograms === undefined) return noPostgres;
   if (prometheusFile === undefined || promtoolFile === undefined)

@@ -25,7 +25,7 @@ const name = { domain: parseDomainName('media'), service: parseServiceName('play
 interface Polls {
   /** Requests that were answered 200 so far. */
   answered: number;
-  /** Everything else but a port that is closed. */
+  /** Other problems than a closed port. */
   readonly refused: string[];
 }
 
@@ -105,7 +105,9 @@ test('the guide replaces the issuing authority and the root while a client asks 
     t.deepEqual(polls.refused, []);
   };
 
-  /** Whether what is shown in TLS now holds for who checks whole chains with the lists of before and of now. */
+  /**
+   * Validity of the certificate in TLS for clients that check whole chains with the former lists and the present ones.
+   */
   let lists = '';
   const checkChains = async (step: string) => {
     const present = (await ask('/crl/chain')).text;

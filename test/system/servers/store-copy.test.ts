@@ -83,7 +83,7 @@ test('a table without a place in the order of tables is noticed, and each has a 
 
 type Places = readonly [from: StorePlace, to: StorePlace];
 
-/** What holds for every pair of databases. `places`: an empty place of each kind, made for the test. */
+/** Suite for every pair of databases. `places`: an empty place of each kind, made for the test. */
 function suite(title: string, emptyPlaces: (t: ExecutionContext) => Promise<Places>): void {
   const filled = async (t: ExecutionContext, rows?: number): Promise<Places> => {
     const [from, to] = await emptyPlaces(t);

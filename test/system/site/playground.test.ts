@@ -13,7 +13,7 @@ const folder = join(top, 'docs/dist');
 const inBrowser = existsSync(browserPath) ? test.serial : test.serial.skip;
 if (!existsSync(folder)) throw new Error('there is no built site: run `npm run site -w test`');
 
-/** What is used of Playwright, which the package of the site has. */
+/** Part of Playwright in use, which the package of the site has. */
 interface Page {
   on(event: 'console', listener: (message: { type(): string; text(): string }) => void): void;
   on(event: 'pageerror', listener: (error: Error) => void): void;

@@ -12,7 +12,7 @@ const folder = join(top, 'docs/dist');
 const inBrowser = existsSync(browserPath) ? test : test.skip;
 if (!existsSync(folder)) throw new Error('there is no built site: run `npm run site -w test`');
 
-/** What is used of Playwright, which the package of the site has. */
+/** Part of Playwright in use, which the package of the site has. */
 interface Page {
   on(event: 'console', listener: (message: { type(): string; text(): string }) => void): void;
   on(event: 'pageerror', listener: (error: Error) => void): void;
@@ -52,7 +52,7 @@ async function withBrowser<Result>(use: (browser: Browser) => Promise<Result>): 
 const pages = globSync('**/*.html', { cwd: folder }).filter((page) => page !== '404.html');
 const files = new Map(pages.map((page) => [`/${page}`, readFileSync(join(folder, page), 'utf8')]));
 
-/** Whether the site has what a link of a page names. */
+/** True if the site has the target of a page's link. */
 function leadsSomewhere(href: string): boolean {
   const { pathname, hash } = new URL(href);
   const path = decodeURIComponent(pathname.endsWith('/') ? `${pathname}index.html` : pathname);

@@ -4,7 +4,7 @@ import { nodeFileSystem } from '@signet/updater/files/file-system';
 import test from 'ava';
 import { temporaryFolder } from '#support/temp';
 
-/* What the machine's file system says of files, and how much of them is read. */
+/* File facts and bounded reads of the machine's file system. */
 
 test('facts are those of the thing itself; nothing is no fact, and what cannot be looked at is a failure', async (t) => {
   const folder = temporaryFolder(t);

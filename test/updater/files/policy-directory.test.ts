@@ -3,7 +3,7 @@ import { PolicyDirectory } from '@signet/updater/files/policy-directory';
 import { UpdaterError } from '@signet/updater/updater-errors';
 import test from 'ava';
 
-/* Who may write a policy directory and what is in it, by what the file system says. */
+/* Writers of a policy directory and of its files, by the facts of the file system. */
 
 const folder: FileFacts = { isFile: false, isDirectory: true, uid: 7, mode: 0o755, identity: 'd' };
 const file: FileFacts = { isFile: true, isDirectory: false, uid: 7, mode: 0o644, identity: 'f' };

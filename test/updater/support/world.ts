@@ -30,7 +30,7 @@ export function makeSigningKey(kid: string, purpose: KeyPurpose = 'bundle'): Tes
   return { kid, privateKey, jwk: { kty: 'EC', kid, alg: 'ES256', use: 'sig', crv: 'P-256', x, y, purpose } };
 }
 
-/** What of a bundle a test decides; the rest is usual. Times are milliseconds. */
+/** Test-specific members of a bundle; the rest is usual. Times are milliseconds. */
 export interface BundleSpec {
   readonly domain?: string;
   readonly version?: number;
@@ -38,7 +38,7 @@ export interface BundleSpec {
   readonly issued?: number;
   readonly expires?: number;
   readonly key?: TestSigningKey;
-  /** What the only rule lets be read: other policies. */
+  /** Entity that the only assertion allows to read: other policies. */
   readonly entity?: string;
   /** Bytes of policy, to make it large. */
   readonly padding?: number;
@@ -53,9 +53,9 @@ export interface UpdaterWorld {
   readonly server: TestServer;
   readonly clock: FakeClock;
   readonly key: TestSigningKey;
-  /** What the keys endpoint publishes; change it at will. */
+  /** Keys that the keys endpoint publishes; change it at will. */
   readonly published: Jwk[];
-  /** What a domain's bundle operation answers; a domain without is 404. */
+  /** Answers of the bundle operation by domain; a domain without is 404. */
   readonly answers: Map<string, Respond>;
   /** The answer to which domains name this host; a server without `respond` here does not have the operation. */
   readonly named: { respond?: Respond };
@@ -64,7 +64,7 @@ export interface UpdaterWorld {
   sign(spec?: BundleSpec): Promise<JwsPolicyData>;
   /** Serves a bundle with an entity tag, and answers 304 to that tag. Answers the exact text served. */
   publish(spec?: BundleSpec): Promise<string>;
-  /** Another updater on the same directory; it ends with the test. */
+  /** Opens another updater on the same directory; it ends with the test. */
   open(files?: FileSystem, change?: Partial<UpdaterConfig>): Promise<Updater>;
   /** Opens, runs once and closes. */
   runOnce(files?: FileSystem, change?: Partial<UpdaterConfig>): Promise<RunReport>;

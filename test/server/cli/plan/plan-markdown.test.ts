@@ -60,7 +60,7 @@ test('nothing would change', (t) => {
   t.is(planMarkdown(planOf([])), '### Signet plan: nothing would change\n\n3 policy tests pass.\n');
 });
 
-/** Changes and access of so many domains, each text as long as it may be shown. */
+/** Plan with changes and access of `domains`, each text as long as it may be shown. */
 function largePlan(domains: number, text: string) {
   const names = Array.from({ length: domains }, (_, index) => `domain${index}`);
   return planOf(
