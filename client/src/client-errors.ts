@@ -38,7 +38,6 @@ export interface ServerAnswer {
   readonly status: number;
   /** `code` of the body (the HTTP status again, docs/reference/http.md#errors), when the body had one. */
   readonly serverCode?: number;
-  /** `message` of the body. */
   readonly serverMessage?: string;
   /** `error` of the body of the token endpoint (RFC 6749 §5.2). */
   readonly serverError?: string;

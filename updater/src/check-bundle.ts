@@ -25,7 +25,6 @@ export type BundleCheck =
   | { readonly state: 'missing'; readonly message: string }
   | { readonly state: 'bad'; readonly reason: string; readonly message: string };
 
-/** Dependencies of `checkBundle`. */
 interface CheckBundleDeps {
   readonly directory: PolicyDirectory;
   readonly keys: KeySource;

@@ -13,7 +13,6 @@ import { outcomeOf, updateDomain } from './update-domain.ts';
 import { UpdaterError } from './updater-errors.ts';
 import { domainStatus, readStatus, type Status, unconfiguredDomains, writeStatus } from './updater-status.ts';
 
-/** Dependencies of a run. */
 interface RunDeps {
   readonly client: SignetClient;
   readonly keys: TrustedKeys;
@@ -40,7 +39,6 @@ export interface RunReport {
   readonly outcomes: ReadonlyMap<DomainName, Outcome>;
   /** Domains that were selected or dropped automatically. */
   readonly selected: SelectionChange | undefined;
-  /** Status as in the status file. */
   readonly status: Status;
   /** Problems beside the domains, e.g. the status file could not be written, or a leftover not removed. */
   readonly problems: readonly string[];

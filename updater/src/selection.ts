@@ -7,7 +7,6 @@ import { followAnswer, readSelected, type SelectedDomains, writeSelected } from 
 import { outcomeOf } from './update-domain.ts';
 import { UpdaterError } from './updater-errors.ts';
 
-/** Dependencies of `Selection`. */
 interface SelectionDeps {
   readonly bundles: Pick<SignetClient['bundles'], 'domains'>;
   readonly directory: PolicyDirectory;

@@ -42,7 +42,6 @@ type AcceptedFloor = Required<BundleFloor> & Pick<KnownFloor, 'content'>;
 /** Maximum size of the state file, the same as that of engines. */
 const maxStateBytes = 16 << 20;
 
-/** The SHA-256 of bytes, in hexadecimal. */
 function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }

@@ -7,7 +7,6 @@ import { fileNames, type PolicyDirectory } from './files/policy-directory.ts';
 import { type KeysFile, readKeysFile, writeKeysFile } from './keys-file.ts';
 import { UpdaterError } from './updater-errors.ts';
 
-/** Dependencies of `TrustedKeys`. */
 interface TrustedKeysDeps {
   readonly client: Pick<SignetClient, 'keys' | 'metadata'>;
   readonly directory: PolicyDirectory;

@@ -15,7 +15,6 @@ import type { BundleOnDisk, Outcome } from './outcome.ts';
 import type { State } from './state.ts';
 import { UpdaterError } from './updater-errors.ts';
 
-/** Dependencies of `updateDomain`. */
 interface UpdateDomainDeps {
   readonly bundles: Pick<SignetClient['bundles'], 'fetch'>;
   /** `known` never asks the server. */

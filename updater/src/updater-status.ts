@@ -19,7 +19,6 @@ export const outcomeKinds = [
 ] as const;
 
 const domainSchema = z.object({
-  /** Kind of the last outcome. */
   outcome: z.enum(outcomeKinds),
   lastAttempt: timestamp,
   lastSuccess: timestamp.optional(),

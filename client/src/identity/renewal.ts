@@ -83,7 +83,6 @@ export interface Moment {
   readonly steady: number;
 }
 
-/** The moment `ms` after this one. */
 export function later({ wall, steady }: Moment, ms: number): Moment {
   return { wall: wall + ms, steady: steady + ms };
 }

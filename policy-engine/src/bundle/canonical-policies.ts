@@ -6,7 +6,6 @@ import type { BundleOrigin } from './decode-payload.ts';
 const canonicalForm = 'policies-1';
 export const athenzForm = 'athenz-1';
 
-/** The form for a bundle of that origin. */
 export function canonicalFormOf(origin: BundleOrigin): string {
   return origin === 'athenz' ? athenzForm : canonicalForm;
 }

@@ -79,7 +79,6 @@ function getTokenOf(domain: string): CredentialChange {
   return { kind: 'get-token-of-domain', domain };
 }
 
-/** Explains the answer to roles of a domain. */
 export function explainInSet(set: PolicySet, input: ExplainInput): Explanation {
   const { domain, roles, action, resource, now } = input;
   const request = { domain, roles, action, resource };

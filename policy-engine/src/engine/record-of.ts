@@ -9,7 +9,6 @@ export interface Holder {
   readonly tokenId?: string | undefined;
 }
 
-/** The record of a decision. */
 export function recordOf(
   decision: Decision,
   asked: { action: string; resource: string },

@@ -145,7 +145,6 @@ export class PieceReader {
     this.#attach(this.#nameAt(depth, stringStart - 1), value);
   }
 
-  /** The rest of a string up to `to`. */
   #decode(to: number): string {
     const part = this.#scanner.decode(this.#rest, to);
     return part.includes('\\') ? JSON.parse(`"${part}"`) : part;

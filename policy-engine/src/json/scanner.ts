@@ -75,9 +75,7 @@ class Level {
 type Stop =
   /** Stopped before a value. */
   | 'value'
-  /** Inside a long string. */
   | 'string'
-  /** Stopped behind a long string. */
   | 'string end'
   /** Stopped behind the bracket that closes a watched container. */
   | 'close'

@@ -27,7 +27,6 @@ export class Floors {
     return this.#accepted.get(domain);
   }
 
-  /** The floor with its digest, for a comparison. */
   async withDigest(domain: string): Promise<KnownFloor | undefined> {
     const floor = this.#accepted.get(domain);
     const digest = await this.#makeDigest.get(domain)?.();

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 export interface Place {
   /** Identity of the directory; `undefined` if none is readable. */
   readonly directory: string | undefined;
-  /** The links in it. */
   readonly links: readonly string[];
   /** Differs when another directory, another list of names, or another file behind a link is there. */
   readonly signature: string;

@@ -133,7 +133,6 @@ export class PolicyDirectory {
     return this.#ownKeys;
   }
 
-  /** The issuer of `keys.json`, as a list of none or one. */
   get issuers(): readonly string[] {
     return this.#ownKeys.issuer === undefined ? [] : [this.#ownKeys.issuer];
   }
@@ -158,7 +157,6 @@ export class PolicyDirectory {
     return errors;
   }
 
-  /** Error of the directory or its keys. */
   get error(): PolicyEngineError | undefined {
     return this.#error ?? this.#keys.error;
   }

@@ -11,7 +11,6 @@ export interface Refusal {
   readonly route?: string;
   /** Requested access, once the rule has determined it. */
   readonly asked?: RequiredAccess;
-  /** The status of the answer. */
   readonly status: number;
   /** The answer of the engine, when it was asked. */
   readonly decision?: Decision;

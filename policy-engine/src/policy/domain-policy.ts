@@ -87,7 +87,6 @@ export function* compileInSteps(
   });
 }
 
-/** Returns the number of assertions. */
 function* addAll(policies: readonly PolicyInput[], compiler: AssertionCompiler): Steps<number> {
   let count = 0;
   if (!Array.isArray(policies)) throw malformed('policies must be an array');

@@ -105,7 +105,6 @@ function decidedBy(
   return { decidedBy: { policy: name, assertion, heldRole } };
 }
 
-/** True if the assertion is for one of the roles. */
 function isFor({ role }: CompiledAssertion, roles: readonly string[], work: Work): boolean {
   return roles.some((held) => {
     work.spend(1);

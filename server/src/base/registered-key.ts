@@ -3,7 +3,6 @@ import type { KeyId } from '@signet/policy-engine/names';
 import { LRUCache } from 'lru-cache';
 import { atMost } from './at-most.ts';
 
-/** Keys that are kept parsed. */
 const keysKept = 10_000;
 const parsed = new LRUCache<string, KeyObject>(atMost(keysKept));
 

@@ -13,7 +13,6 @@ interface GroupLimits extends BudgetLimits {
 }
 
 export interface BudgetDeps {
-  /** Limits of each principal; its members are its certificates. */
   readonly principal: GroupLimits;
   /** Limits of all strangers together; its members are their addresses. */
   readonly strangers: GroupLimits;

@@ -15,7 +15,6 @@ export const costs = {
   comparison: 0.015,
   /** A signature over a token. */
   signature: 100,
-  /** A signature of a caller that is verified. */
   verification: 120,
   /** A certificate: its request read and verified, itself signed and recorded. */
   certificate: 2000,

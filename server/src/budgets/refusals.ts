@@ -20,7 +20,6 @@ export interface Refusals {
 const intervalMs = 60_000;
 /** Maximum of names counted one by one between two reports; the others are counted together. */
 const maxNames = 1000;
-/** Maximum of names in one line. */
 const maxNamesReported = 10;
 const others = 'others';
 

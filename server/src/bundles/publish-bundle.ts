@@ -30,7 +30,6 @@ interface PublishBundleDeps {
   readonly lifetimeSeconds: number;
   /** Runs around each signature. */
   readonly around?: ((sign: () => Promise<SignedTexts>) => Promise<SignedTexts>) | undefined;
-  /** Called for each signature. */
   readonly onSigned?: (() => void) | undefined;
   /** Pace of one domain's signatures. Default: one a second. */
   readonly pace?: Pace;

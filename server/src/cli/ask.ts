@@ -13,7 +13,6 @@ function ownTerminal(): Terminal | undefined {
   return stdin.isTTY && stderr.isTTY ? { input: stdin, output: stderr } : undefined;
 }
 
-/** True if there is a terminal to ask on. */
 export function canAsk(): boolean {
   return ownTerminal() !== undefined;
 }

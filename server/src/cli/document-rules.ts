@@ -10,7 +10,6 @@ interface DocumentRuleOptions {
   readonly strict?: boolean;
 }
 
-/** Rules for documents, by the options of a command and the configuration of the server. */
 export function documentRulesOf(options: DocumentRuleOptions, config: ServerConfig): DocumentRules {
   return {
     allowWildcard: options.allowWildcard === true,

@@ -1,7 +1,6 @@
 import type { OnProgress } from '../steps/progress.ts';
 import { escapeControls } from './terminal-text.ts';
 
-/** Stream on which progress is shown. */
 interface ProgressStream {
   readonly isTTY?: boolean;
   readonly columns?: number;

@@ -80,7 +80,6 @@ interface Serving {
   /** Ends it. */
   readonly signal: AbortSignal;
   readonly json: boolean | undefined;
-  /** Reads the configuration again. */
   readonly load: () => ServerConfig;
 }
 

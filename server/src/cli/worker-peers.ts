@@ -9,7 +9,6 @@ import { notFollowed, type Peers } from '../base/peers.ts';
 const askOthers = z.object({ kind: z.literal('ask-others'), id: z.int() });
 /** Message to a worker: whether all the others have. */
 const othersDone = z.object({ kind: z.literal('others-done'), id: z.int(), ok: z.boolean() });
-/** Message to a worker: read the store. */
 const readStore = z.object({ kind: z.literal('read-store'), id: z.int() });
 /** Message from a worker: whether it has. */
 const storeRead = z.object({ kind: z.literal('store-read'), id: z.int(), ok: z.boolean() });

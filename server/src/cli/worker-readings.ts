@@ -7,7 +7,6 @@ import { addUp, lasting, lostLinesMetric, type Reading, readingsSchema } from '.
 /* The parent of several processes gives out the metrics of all. It asks each worker; one that does not answer in time is counted as it was when it
    last did, and what a worker had counted is kept when it ends. */
 
-/** Message to a worker: report the metrics. */
 const readMetrics = z.object({ kind: z.literal('read-metrics') });
 /** Message from a worker with its metrics. */
 const metricsRead = z.object({ kind: z.literal('metrics-read'), readings: readingsSchema });

@@ -49,7 +49,6 @@ interface IdentityParts extends DecideAgainDeps {
   /** Issuing of SSH certificates; absent: instances get none. */
   readonly ssh?: IssueSshDeps | undefined;
   readonly peers?: Peers;
-  /** Observer of attestations. */
   readonly observer?: Pick<Observer, 'attested' | 'certificateIssued'> | undefined;
   /** Tracing; absent if no spans are collected. */
   readonly tracing?: Tracing | undefined;
@@ -125,7 +124,6 @@ async function openConfiguredIssuers({ config, logger }: IdentityParts): Promise
   return openIssuers({ ...issuerFilesOf(config), onError });
 }
 
-/** Issuers of the configuration. */
 export function issuerFilesOf({ certificates, crl }: ServerConfig): Omit<Parameters<typeof openIssuers>[0], 'onError'> {
   const { issuers: sources, roots, reloadIntervalMs } = certificates;
   return { sources, roots, rootLists: crl.roots, distributionPoints: crl.distributionPoints, reloadIntervalMs };
@@ -194,7 +192,6 @@ const formsOf: Readonly<Record<ProfileRules['nameForms'], (suffixes: readonly st
   athenz: athenzForms,
 };
 
-/** The names that this server gives. */
 export function namingRulesOf({ certificates, profile }: ServerConfig): NamingRules {
   const { trustDomain, dnsSuffix, dnsSuffixes } = certificates;
   return { trustDomain, dnsSuffix, forms: formsOf[profile.nameForms](dnsSuffixes) };

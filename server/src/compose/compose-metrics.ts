@@ -19,7 +19,6 @@ import type { Issuers } from '../x509/issuers.ts';
 /** Consumer of a process's metrics, in place of a listener of its own. */
 export type TellMetrics = (read: () => Promise<readonly object[]>) => void;
 
-/** Metrics of a server, and their outlet. */
 interface OpenMetrics {
   readonly observer: ServerMetrics['observer'];
   /** Starts serving. Returns the address; undefined where another process does that. Throws what listening throws. */

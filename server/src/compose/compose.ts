@@ -208,7 +208,6 @@ async function openPrivateKeys(
   return privateKeys;
 }
 
-/** Dependencies of the watches. */
 interface Watching {
   readonly logger: Logger;
   readonly clock: Clock;

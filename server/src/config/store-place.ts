@@ -57,7 +57,6 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
-/** Place of a store. */
 export type StorePlace = SqlitePlace | ({ readonly kind: 'postgres' } & PostgresSettings);
 
 interface SqlitePlace {

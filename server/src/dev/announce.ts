@@ -10,7 +10,6 @@ interface Step {
 interface AnnouncementPlaces {
   /** Data folder of this world. */
   readonly data: string;
-  /** Working directory of the commands. */
   readonly working: string;
   /** Command by which `signet` is run there. */
   readonly program: string;

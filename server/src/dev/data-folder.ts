@@ -27,7 +27,6 @@ export interface WorldPaths {
   readonly logs: string;
 }
 
-/** Paths of a world. */
 export function worldPaths(folder: string): WorldPaths {
   const at = (...parts: string[]) => join(resolve(folder), ...parts);
   return {

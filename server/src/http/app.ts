@@ -49,7 +49,6 @@ interface AppDeps extends AuthenticationDeps {
   readonly isOwnHost: (host: string, path: string) => boolean;
   /** Address of a connection's client. */
   readonly addressOf: (socket: Socket) => string;
-  /** Budget rules; absent: no budgets are kept. */
   readonly budget: BudgetRules | undefined;
   /** Promise to await before a request is decided; mostly undefined. Never rejects. Absent: never any. */
   readonly catchUp?: (() => Promise<void> | undefined) | undefined;

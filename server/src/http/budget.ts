@@ -20,7 +20,6 @@ interface BudgetRuleDeps {
 
 /** Result of the budgets for one request. */
 export interface Admission {
-  /** Refusal; absent if the request may go on. */
   readonly refusal?: Refusal | undefined;
   /** Ends the request's share: its caller has the whole answer, or is gone. */
   leave(): void;
@@ -104,7 +103,6 @@ class Admitted implements Admission {
 
 /** Account that is charged: the holder of the connection's certificate, whatever principal token it carries. */
 function accounts(budgets: Budgets): (state: RequestState) => Account {
-  /** Accounts by the certificate object of a connection. */
   const known = new WeakMap<object, Account>();
   return ({ certificate, principal, address }) => {
     if (certificate === undefined) {

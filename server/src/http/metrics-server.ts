@@ -16,7 +16,6 @@ import { answerNoRequests, createTlsServer, httpOptions } from './tls-server.ts'
 /** The two formats that scrapers ask for. */
 type MetricsFormat = 'text' | 'openmetrics';
 
-/** Reads all metrics as text. */
 type ReadMetrics = (format: MetricsFormat) => Promise<{ readonly contentType: string; readonly text: string }>;
 
 interface MetricsServerDeps {

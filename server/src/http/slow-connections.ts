@@ -13,7 +13,6 @@ export interface SlowConnectionOptions {
   readonly idleMs: number;
   /** A clock that only goes forward, in milliseconds. */
   readonly now: () => number;
-  /** Called with the reason for closing a connection. */
   readonly onClose: (reason: 'answer not read' | 'answer read too slowly' | 'idle') => void;
 }
 

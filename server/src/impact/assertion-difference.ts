@@ -34,11 +34,9 @@ export interface PlacedFlip {
 /** Accesses that flip between two assertion sets. */
 interface Difference {
   readonly flips: readonly PlacedFlip[];
-  /** Describes a flip in words. */
   describe(flip: PlacedFlip): Flip;
 }
 
-/** Assertion sets to compare. */
 interface AssertionSets {
   readonly before: readonly Assertion[];
   readonly after: readonly Assertion[];

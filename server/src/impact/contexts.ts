@@ -40,7 +40,6 @@ export type ContextSet = Readonly<Partial<Record<ConditionKey, ValueSet>>>;
 /** Hosts for which the same assertions count. */
 export interface ContextClass {
   readonly set: ContextSet;
-  /** Example of them. */
   readonly example: DecisionContext;
 }
 

@@ -16,7 +16,6 @@ export interface PrincipalClass {
   readonly label: string;
   /** Restriction of the wildcard's principals to services of this domain, which is disabled on one side. */
   readonly within?: DomainName;
-  /** Example of them. */
   readonly example: PrincipalName;
 }
 

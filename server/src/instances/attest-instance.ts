@@ -207,10 +207,8 @@ export function readHostRequest(deps: InstanceDeps, information: RefreshInformat
   return information.ssh === undefined ? undefined : deps.readHostRequest?.(information.ssh);
 }
 
-/** Grounds of a host certificate. */
 interface HostGrounds {
   readonly attested: Attested;
-  /** The certificate beside it, or the one that asks. */
   readonly asking: AskingCertificate;
   /** Throws when the instance may have nothing. */
   readonly authorize: (snapshot: Snapshot) => unknown;

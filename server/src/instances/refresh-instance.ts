@@ -68,7 +68,6 @@ async function refuseForeign(deps: InstanceDeps, caller: Caller, key: InstanceKe
   throw new ForbiddenError('the instance is revoked, it must register again');
 }
 
-/** Grounds of a refresh. */
 interface RefreshGrounds {
   readonly key: InstanceKey;
   readonly attested: Attested;

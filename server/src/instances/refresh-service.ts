@@ -48,7 +48,6 @@ interface Asking {
   readonly caller: Pick<Caller, 'principal' | 'address'> & Asker;
   /** Certificate of the service; absent: it authenticates with a principal token. */
   readonly own?: ReadCertificate;
-  /** Record of the presented certificate. */
   readonly row?: CertificateRecord | undefined;
   /** True if the service itself is the caller, and not an operator for it. */
   readonly isSelf: boolean;

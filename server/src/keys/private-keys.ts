@@ -35,7 +35,6 @@ export function keysInFiles(folder: string): PrivateKeys {
   };
 }
 
-/** Store of sealed keys. */
 interface SealedKeyStore {
   signingKeys(): Promise<readonly SigningKeyRecord[]>;
   sealedKeys(): Promise<ReadonlyMap<string, SealedKey>>;

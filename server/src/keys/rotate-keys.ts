@@ -29,7 +29,6 @@ type SigningKeyTransaction = Pick<
 export interface SigningKeyStore {
   signingKeys(): Promise<readonly SigningKeyRecord[]>;
   sealedKeys(): Promise<ReadonlyMap<string, SealedKey>>;
-  /** Runs `work` in one transaction. */
   change<Result>(work: (transaction: SigningKeyTransaction) => Promise<Result>): Promise<Result>;
 }
 

@@ -23,7 +23,6 @@ interface ActiveKeys {
   readonly bundle: SigningKey | undefined;
   readonly accessToken: TokenSigner | undefined;
   readonly idToken: TokenSigner | undefined;
-  /** The public keys to publish. */
   readonly published: readonly Jwk[];
   /** The ids of active keys whose private half is not here: nothing is signed for their purpose. */
   readonly missing: readonly string[];

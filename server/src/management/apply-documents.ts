@@ -25,7 +25,6 @@ interface AppliedDomain {
   readonly version: number;
 }
 
-/** Result of an apply. */
 export interface ApplySummary {
   readonly domains: readonly AppliedDomain[];
   readonly casesPassed: number;

@@ -32,7 +32,6 @@ export interface ManagementDeps {
   readonly store: Store;
   readonly snapshot: () => Snapshot;
   readonly snapshotAt: SnapshotAt;
-  /** Makes the snapshot follow a change at once. */
   readonly refresh: () => Promise<void>;
   /** Makes every process of this server follow a change at once. */
   readonly changed: () => Promise<unknown>;
@@ -86,7 +85,6 @@ export interface DomainEdit {
   read(reader: StoreReader, stored: DomainAttributes): Promise<EditedObject>;
 }
 
-/** Object of an edit, before it. */
 interface EditedObject {
   /** View of it for the caller, the base of its entity tag; undefined if absent. */
   readonly view: unknown;

@@ -65,7 +65,6 @@ function isSection([section = '', ...rest]: readonly string[]): boolean {
   return rest.length === 0 && ['roles', 'groups', 'policies', 'services'].includes(section);
 }
 
-/** The store as the documents leave it. */
 function leftBy(changes: readonly DocumentChange[], reader: StoreReader): StoreAfter {
   return new StoreAfter(
     reader,

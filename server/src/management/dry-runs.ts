@@ -20,7 +20,6 @@ export interface DryRuns {
   close(): Promise<void>;
 }
 
-/** Job of the impact process. */
 export interface ImpactJob {
   readonly place: StorePlace;
   readonly question: ImpactQuestion;

@@ -14,7 +14,6 @@ import { unlessEntangled } from './plan-documents.ts';
 import { rightsOf, systemDomain } from './rights.ts';
 import { comparable, snapshotOf, withNeeded } from './stored-world.ts';
 
-/** Planned result of a change for a domain. */
 export type PlannedChange =
   | { readonly kind: 'create'; readonly delta: DomainDelta }
   /** Good for the domain as it was in that state: on another one it would be another change. */

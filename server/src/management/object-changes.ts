@@ -21,7 +21,6 @@ import {
   showService,
 } from './field-changes.ts';
 
-/** Object that a change touches. */
 export interface ObjectChange {
   readonly change: 'create' | 'change' | 'delete';
   readonly kind: 'domain' | 'role' | 'group' | 'member' | 'policy' | 'assertion' | 'service';
@@ -34,7 +33,6 @@ export interface ObjectChange {
 
 type OwnChange = Omit<ObjectChange, 'domain'>;
 
-/** View of one kind of object. */
 interface Kind<Item> {
   readonly kind: ObjectChange['kind'];
   nameOf(item: Item): string;

@@ -150,7 +150,6 @@ function keyByMember(planted: readonly DelegatedKey[]): (member: string) => Dele
   };
 }
 
-/** Members of the group of this full name. */
 async function membersOfGroup(full: string, after: StoreAfter): Promise<readonly string[]> {
   // Parsed with the member.
   const domain = full.slice(0, full.indexOf(':')) as DomainName;

@@ -61,7 +61,6 @@ function searchesAssertions({ resource, action }: SearchQuery): boolean {
 
 interface WantedMember {
   readonly member: string | undefined;
-  /** The domains that list it. */
   readonly named: ReadonlySet<DomainName>;
 }
 

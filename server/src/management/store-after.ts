@@ -26,7 +26,6 @@ export class StoreAfter {
     this.#changes = new Map(changes.map((change) => [change.name, change]));
   }
 
-  /** The changed domains that are new. */
   created(): DomainName[] {
     return [...this.#changes.values()].flatMap(({ before, name }) => (before === undefined ? [name] : []));
   }

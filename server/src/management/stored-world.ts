@@ -21,7 +21,6 @@ export interface StoredWorld {
   readonly switchedOff: SwitchedOff;
 }
 
-/** Stored world without a store. */
 export const noStore: StoredWorld = {
   domains: new Map(),
   services: new Map(),

@@ -110,7 +110,6 @@ export function withList(change: DomainChange, kind: ListKind, list: MemberListC
   return withLists(change, kind, [list]);
 }
 
-/** The change with more roles or groups in it. */
 export function withLists(change: DomainChange, kind: ListKind, lists: readonly MemberListChange[]): DomainChange {
   // Compared within a kind: names of roles and groups are told apart by type alone.
   return kind === 'role'

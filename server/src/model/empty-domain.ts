@@ -3,7 +3,6 @@ import { defaultsOf } from './fields.ts';
 import { recordFields } from './record-fields.ts';
 import type { DomainContent } from './records.ts';
 
-/** A domain of which nothing is said. */
 export function emptyDomain(name: DomainName): DomainContent {
   const nothing = { limits: {}, accounts: {}, roles: [], groups: [], policies: [], services: [] };
   return { name, ...defaultsOf(recordFields.domain), ...nothing };

@@ -58,7 +58,6 @@ function collect<In, Out>(
   return found;
 }
 
-/** The cells of a row. */
 export function rowOf<F extends Fields>(fields: F, record: Partial<Values<F>>): Columns<F> {
   const cells = Object.entries<Fields[string]>(fields).map(([name, field]) => {
     const value = (record as Of<Content>)[name] ?? field.default;
@@ -67,7 +66,6 @@ export function rowOf<F extends Fields>(fields: F, record: Partial<Values<F>>): 
   return Object.fromEntries(cells) as Columns<F>;
 }
 
-/** The fields that a row holds. */
 export function valuesOf<F extends Fields>(fields: F, row: Columns<F>): Values<F> {
   const found: Record<string, Content> = {};
   for (const name in fields) {

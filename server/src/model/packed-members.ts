@@ -5,7 +5,6 @@ import type { PackedDomain, PackedMembers } from './snapshot-source.ts';
 
 type MemberRow = Columns<typeof recordFields.member>;
 
-/** Columns of a member besides its name. */
 export const memberColumns = Object.values(recordFields.member).map(({ column }) => column);
 
 interface UnpackedList {

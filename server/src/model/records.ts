@@ -116,7 +116,6 @@ export interface DomainFields extends Values<typeof recordFields.domain> {
   readonly accounts: DomainAccounts;
 }
 
-/** Complete content of a domain, with all its members. */
 export interface DomainContent extends DomainFields {
   readonly roles: readonly RoleRecord[];
   readonly groups: readonly GroupRecord[];

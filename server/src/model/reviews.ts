@@ -1,6 +1,5 @@
 import type { DomainName } from '@signet/policy-engine/names';
 
-/** Membership that is due for review. */
 export interface DueReview {
   readonly domain: DomainName;
   readonly kind: 'role' | 'group';
@@ -24,6 +23,5 @@ export interface DueReviewQuery {
   readonly limit: number;
   /** True if the caller may know of it. */
   readonly isVisible: (review: DueReview) => boolean;
-  /** Called with the number of rows that were read. */
   readonly looked?: ((rows: number) => void) | undefined;
 }

@@ -65,7 +65,6 @@ export interface PackedDomain extends DomainModel, DomainGrants {
   readonly members: readonly PackedMembers[];
 }
 
-/** Complete contents of a store. */
 export interface StoreContents {
   readonly state: StoreState;
   /** Domains, disabled ones included, sorted by name. In parts, and packed: a store may hold millions of members. */
@@ -100,7 +99,6 @@ export type DomainGrants = Pick<DomainRecord, 'policies' | 'services' | 'service
 /** Changes of one domain from the reader's state to the present one. */
 export interface DomainUpdate {
   readonly name: DomainName;
-  /** Model; absent if unchanged. */
   readonly model?: DomainModel;
   /** Grants; absent if unchanged; only with a model. */
   readonly grants?: DomainGrants;

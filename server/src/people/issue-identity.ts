@@ -21,7 +21,6 @@ export interface IssueIdentityDeps extends IssueRecordedDeps {
 }
 
 interface IdentityRequest {
-  /** Principal that the certificate names. */
   readonly principal: PrincipalName;
   readonly csr: string;
   readonly requestedSeconds?: number | undefined;

@@ -37,7 +37,6 @@ export interface VerifiedPrincipalToken {
   readonly keyId?: KeyId;
 }
 
-/** Rules for the verification of tokens. */
 interface PrincipalTokenRules {
   readonly snapshot: Snapshot;
   readonly findKeyId: FindKeyId;

@@ -19,7 +19,6 @@ type WireAssertion = WirePolicy['assertions'][number];
 /** Shared empty map: most domains delegate nothing. */
 const none: ReadonlyMap<never, never> = new Map<never, never>();
 
-/** Compiled grants of domains. */
 type CompiledGrants = Pick<DomainSnapshot, 'services' | 'policies' | 'policy' | 'foreignPolicy'>;
 
 /** Compiles a stored domain with its grants. Pure. */

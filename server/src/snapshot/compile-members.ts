@@ -80,7 +80,6 @@ export class MembersBuilder {
     };
   }
 
-  /** Adds to a group by its full name. */
   group(group: string): AddMember {
     const entryOf = entriesOf(group);
     return (name, until) => this.#groupMembers.add(name, entryOf(until));

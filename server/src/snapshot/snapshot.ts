@@ -50,7 +50,6 @@ export interface DomainSnapshot {
   readonly assumable: ReadonlyMap<RoleName, readonly string[]>;
   /** The roles whose holders may assume another one of this domain, by that one; by its exact name, not by a pattern. */
   readonly assumers: ReadonlyMap<RoleName, readonly RoleName[]>;
-  /** The roles of this domain that trust another one, by that domain. */
   readonly trusting: ReadonlyMap<DomainName, readonly RoleName[]>;
 }
 

@@ -14,7 +14,6 @@ export interface SshCertificateRecord {
   /** Provider, for a host that is an instance. */
   readonly provider: PrincipalName | undefined;
   readonly instanceId: PathElement | undefined;
-  /** The serial number of the X.509 certificate that asked. */
   readonly askingSerial: string;
   readonly principals: readonly string[];
   /** Fingerprints of the key that is certified and of the authority that signs. */

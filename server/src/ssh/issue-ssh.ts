@@ -44,7 +44,6 @@ interface SshUser {
 /** A host that asks for its certificate: the identity it has shown and the names that were found to be its own. */
 export interface SshHost {
   readonly service: PrincipalName;
-  /** Provider of an instance, and its id. */
   readonly provider?: PrincipalName | undefined;
   readonly instanceId?: PathElement | undefined;
   readonly asking: AskingCertificate;

@@ -19,7 +19,6 @@ export type KrlRevocations = Pick<LiveRevocations, 'ofIssuer' | 'sequence' | 're
 
 interface MadeKrl {
   readonly krl: Buffer;
-  /** State that it was made from. */
   readonly state: string;
   /** Seconds since the epoch: between these two it holds what a list that is made then would. */
   readonly madeAt: number;

@@ -92,7 +92,6 @@ export function* piecesOf(text: string, characters = pieceCharacters): Generator
   }
 }
 
-/** Text of `JSON.stringify` for a string, in pieces. */
 export function* quotedPieces(text: string): Generator<string> {
   yield '"';
   for (const piece of piecesOf(text)) yield JSON.stringify(piece).slice(1, -1);

@@ -47,7 +47,6 @@ export function wholeDomain(domain: DomainName): Touched[] {
   ];
 }
 
-/** Things that a change of a domain touches. */
 export function touchedBy(change: DomainChange): Touched[] {
   const { name: domain } = change;
   const names = changedNames(change);

@@ -4,7 +4,6 @@ import { openStore } from './open.ts';
 import { appliedPostgresSteps } from './postgres/copy-ends.ts';
 import { appliedSqliteSteps } from './sqlite/known-schema.ts';
 
-/** Result of migrating the schema of a store. */
 interface MigratedStore {
   /** How many steps it had. */
   readonly before: number;

@@ -12,7 +12,6 @@ interface ReadService {
   readonly credentialsFrom: number;
 }
 
-/** Services in the form of their domain's record. */
 export function servicesOf(read: readonly ReadService[] = []): Pick<DomainRecord, 'services' | 'servicesFrom'> {
   const services = read.map(({ service }) => service);
   const again = read.filter(({ credentialsFrom }) => credentialsFrom > 0);

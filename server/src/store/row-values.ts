@@ -30,7 +30,6 @@ export function* chunks<Item>(items: readonly Item[], size: number): Generator<r
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
 }
 
-/** Values of rows, grouped by domain. */
 export function byDomain<Row extends { readonly domain: string }, Item>(
   rows: readonly Row[],
   toItem: (row: Row) => Item,

@@ -31,7 +31,6 @@ export interface Tracing {
   around<Result>(name: SpanName, attributes: Attributes, work: () => Promise<Result>): Promise<Result>;
   /** The same for what ends before it returns. */
   aroundNow<Result>(name: SpanName, attributes: Attributes, work: () => Result): Result;
-  /** The trace of the active span, for the log. */
   traceId(): string | undefined;
   /** The header that hands the active span on to another service. */
   traceparent(): string | undefined;

@@ -1,6 +1,5 @@
 /** Limits of waiting work. */
 interface QueueRoom {
-  /** Maximum in all. */
   readonly places: number;
   /** Maximum share of one lane. */
   readonly laneShare: number;

@@ -11,7 +11,6 @@ export interface WorkProcessOptions {
   readonly maxJobMs: number;
   /** A job that needs a larger heap ends with its process. */
   readonly maxHeapMiB: number;
-  /** Maximum of waiting jobs. */
   readonly maxWaiting: number;
   /** Nor do more jobs of one lane. */
   readonly maxWaitingOfLane: number;

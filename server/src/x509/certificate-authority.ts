@@ -30,7 +30,6 @@ const backdateMs = 3600 * secondMs;
 /** RFC 5280, ub-common-name. */
 const maxCommonName = 64;
 
-/** Options of the intermediate authority's certificate. */
 interface IntermediateOptions {
   /** Trust domain whose SPIFFE id it carries, as an authority that signs X509-SVIDs (SPIFFE X509-SVID §3.1). */
   readonly trustDomain?: string | undefined;

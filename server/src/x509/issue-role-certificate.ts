@@ -33,11 +33,9 @@ export interface RoleCertificateInput {
   /** Role from the path; without it the common name of the request names the role. */
   readonly role?: { readonly domain: DomainName; readonly name: RoleName } | undefined;
   readonly requestedSeconds?: number | undefined;
-  /** The certificate that the caller presented. */
   readonly presented?: AskersCertificate | undefined;
   /** DNS names of the certificate that the caller presented. */
   readonly heldDnsNames: ReadonlySet<string>;
-  /** Address of the caller, as text. */
   readonly address: string;
   /** Called with the cost of finding that the role is held, which is checked twice. */
   readonly compared?: Compared | undefined;

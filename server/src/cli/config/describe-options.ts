@@ -81,7 +81,6 @@ function yamlOf(value: unknown): string | undefined {
   return typeof value === 'string' || value === undefined ? value : JSON.stringify(value);
 }
 
-/** Unit at the end of an option's name. */
 function unitOf(option: string): string | undefined {
   if (option.endsWith('Seconds')) return 'seconds';
   if (option.endsWith('Ms')) return 'milliseconds';

@@ -4,7 +4,6 @@ import { isLoopback } from '../../config/store-place.ts';
 import { UsageError } from '../usage-error.ts';
 
 interface Reached {
-  /** Base URL by the option. */
   readonly baseUrl?: string | undefined;
   /** Address on which the server listens; port 0 for a free one. */
   readonly host: string;

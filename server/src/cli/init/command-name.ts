@@ -6,7 +6,6 @@ interface Running {
   /** The script of this program. */
   readonly script: string;
   readonly cwd: string;
-  /** `PATH`. */
   readonly path: string;
 }
 

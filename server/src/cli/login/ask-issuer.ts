@@ -11,7 +11,6 @@ interface IssuerQuestion {
   readonly ca: string | undefined;
   /** Secret of a confidential client. */
   readonly clientSecret: string | undefined;
-  /** Shows the address to the person. */
   readonly show: (address: string) => void;
   readonly signal: AbortSignal;
 }

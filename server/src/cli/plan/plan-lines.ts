@@ -15,7 +15,6 @@ export interface PlanLine {
   readonly text: string;
 }
 
-/** Plan of one domain. */
 export interface DomainPlan {
   readonly domain: string;
   readonly totals: PlanTotals;

@@ -11,7 +11,6 @@ import { lookedAt } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { answerView, pageRequestOf, queryOf } from './request.ts';
 
-/** Filters of a list of changes. */
 type ChangeFilter = 'actor' | 'subject' | 'since' | 'until' | 'after';
 
 /** Filters that every list of the changes of a domain or of all accepts. */

@@ -16,7 +16,6 @@ import { mountReviewRoute } from './review-routes.ts';
 import { ManagementRoutes, type StatedRoute } from './routes.ts';
 import { mountServiceRoutes } from './service-routes.ts';
 
-/** Path of the management API. */
 export const managementPath = '/management/v1';
 const managementPaths = `${managementPath}/`;
 const accessPaths = `${managementPath}/access/`;

@@ -26,7 +26,6 @@ function addressesAt(origin: string, basePath: string): Served['addresses'] {
   return { baseUrl: `${origin}${basePath}`, issuer: `${origin}${basePath}`, basePath };
 }
 
-/** Every operation of a server. */
 export function operationsOf(served: Served): readonly Operation[] {
   const { config, addresses, identity } = served;
   const base = addresses.basePath;

@@ -22,7 +22,6 @@ export type AnswerHeaders = Readonly<Partial<Record<HeaderName, 'always' | 'some
 /** Answer of an operation; without content it has no body. */
 export interface OperationAnswer {
   readonly says: string;
-  /** Schema of a JSON body. */
   readonly schema?: z.ZodType;
   /** Media types of a body that is not JSON. */
   readonly types?: readonly string[];

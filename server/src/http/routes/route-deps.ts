@@ -7,7 +7,6 @@ import type { IdentityRouteDeps } from './identity/identity-deps.ts';
 import type { PolicyBundleDeps } from './policy-bundle.ts';
 import type { SshRouteDeps } from './ssh-certificate.ts';
 
-/** Dependencies of the routes. */
 export interface RouteDeps {
   readonly config: ServerConfig;
   readonly addresses: Addresses;

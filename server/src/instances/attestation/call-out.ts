@@ -103,7 +103,6 @@ function callerOf({ isShared }: Pick<CallOutDeps, 'isShared'>, request: Attestat
   return { key: `register ${key}`, operation };
 }
 
-/** Exchange with a provider, and its caller. */
 interface GuardedCall {
   readonly provider: PrincipalName;
   readonly caller: CallOutCaller;

@@ -12,7 +12,6 @@ import { list, mapping, strict } from './strict.ts';
 const isText = (value: unknown, max: number): value is string =>
   typeof value === 'string' && value.length > 0 && value.length <= max && plainLine.test(value);
 
-/** Fields of a member beside its name. */
 export const memberFieldsSchema = strict(schemasOf(recordFields.member));
 
 export const memberSchema = z.union([z.string(), strict({ name: z.string(), ...schemasOf(recordFields.member) })]);

@@ -50,7 +50,6 @@ export class FieldReader {
     }
   }
 
-  /** Parsed fields at the path. */
   fields<F extends Fields>(path: FieldPath, fields: F, wires: Wires<F>): Values<F> {
     return parseFields(fields, wires, (name, parse) => this.read(() => [...path, name], parse));
   }

@@ -83,7 +83,6 @@ export function readQuotas(shape: DocumentShape['quotas'] = {}): Pick<DomainCont
   return Object.keys(shape).length === 0 ? {} : { quotas: definedOnly(shape) };
 }
 
-/** Reads a role of the domain. */
 export function readRole(
   reader: FieldReader,
   domain: DomainName,
@@ -99,7 +98,6 @@ export function readRole(
   return { name, ...fields, members: [] };
 }
 
-/** Reads a group. */
 export function readGroup(
   reader: FieldReader,
   { name, value: shape, path }: Entry<GroupRecord['name'], GroupShape>,
@@ -116,7 +114,6 @@ const maxCommonNameLength = 64;
 /** Reads a public key in PEM, and answers it as SPKI PEM. Throws `InvalidRequestError`. Given from outside: it takes a cryptographic library. */
 type ParseKey = (pem: string) => string;
 
-/** Reads a service of the domain. */
 export function readService(
   reader: FieldReader,
   domain: DomainName,

@@ -78,7 +78,6 @@ interface Lent {
   readonly patterns: readonly string[];
 }
 
-/** The domains that lend roles. */
 class Lenders {
   readonly #after: ReadonlyMap<DomainName, DomainContent>;
   readonly #lent = new Map<DomainName, Lent>();

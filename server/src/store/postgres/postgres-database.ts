@@ -31,7 +31,6 @@ interface Seen {
   readonly state: StoreState;
   /** Time of the newest change. */
   readonly at: number;
-  /** The clock of the database. */
   readonly time: Moment;
   /** Lead of the own clock over the database before the query, in milliseconds. */
   readonly aheadMs: number;

@@ -16,7 +16,6 @@ import { isBusy, isCorrupt, isNoDatabase, isUnreadable, translateError } from '.
 import { createWitness, readWitness, replaceWitness, type WitnessState } from './witness.ts';
 import { syncNameOf, writeError } from './written-file.ts';
 
-/** Result of a restore. */
 export interface Restored {
   /** Digest of schema and rows as they came from the backup: that of `signet backup`. */
   readonly digest: string;
