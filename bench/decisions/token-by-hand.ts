@@ -15,9 +15,8 @@ interface KnownToken {
 export type DecideByHand = (header: string, certificate: Certificate, action: string, resource: string) => boolean;
 
 /**
- * Hand-written equivalent for tokens that were verified before, with the checks that the engine makes: the expiry of
- * token and policy, the certificate, the domain, capitals. Exact names only; it answers synchronously, where the engine
- * answers with a promise.
+ * Hand-written equivalent for tokens that were verified before, with the checks that the engine makes: the expiry of token and policy, the
+ * certificate, the domain, capitals. Exact names only; it answers synchronously, where the engine answers with a promise.
  */
 export async function prepareByHand({
   rules,

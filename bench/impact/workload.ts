@@ -18,10 +18,7 @@ interface Size {
 const roles = 100;
 const rolesAMember = 3;
 
-/**
- * Domain with assertions over exact names, prefixes and everything; every member is in three of a hundred roles, so
- * that no two are alike.
- */
+/** Domain with assertions over exact names, prefixes and everything; every member is in three of a hundred roles, so that no two are alike. */
 function domainOf({ assertions, members }: Size, shift: number): DomainRecord {
   const domain = parseDomainName('bench');
   const name = (index: number) => `team${index % 25}/item-${index}`;

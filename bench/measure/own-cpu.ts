@@ -15,10 +15,7 @@ export async function measureOwn(work: () => Promise<unknown>): Promise<OwnCost>
   return { cpuMs, longestTurnMs: watch.stop() };
 }
 
-/**
- * Processor time by `measureCpu`; where the process is counted, instructions instead, whose dumps are written to the
- * folder `countIn`.
- */
+/** Processor time by `measureCpu`; where the process is counted, instructions instead, whose dumps are written to the folder `countIn`. */
 export function costOf(work: () => Promise<unknown>, countIn: string | undefined): Promise<number> {
   return countIn === undefined ? measureCpu(work) : ownInstructions(countIn, work);
 }

@@ -10,10 +10,7 @@ import { type Spread, spreadOf } from '../measure/statistics.ts';
 import { costTable } from '../token/cost-tables.ts';
 import { createSignet } from '../token/signet.ts';
 
-/**
- * Aims: a token with metrics in units of one without, at most; and a scrape of `series`, in milliseconds of processor
- * time.
- */
+/** Aims: a token with metrics in units of one without, at most; and a scrape of `series`, in milliseconds of processor time. */
 const aims = { token: 1.03, scrapeMs: 2, series: 200 };
 
 /** Cost of metrics: a token of the real server with and without them in turn, and a scrape. */

@@ -1,7 +1,4 @@
-/**
- * Process that changes a store: a number of changes of a kind, or some of every kind again and again until it is told
- * to stop.
- */
+/** Process that changes a store: a number of changes of a kind, or some of every kind again and again until it is told to stop. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { StorePlace } from '@signet/server/config/store-place';
 import { type ChangeKind, type Changer, changeKinds, openChanger } from './changes.ts';

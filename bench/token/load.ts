@@ -1,7 +1,4 @@
-/**
- * Load generator, a process of its own: a fixed number of requests over kept-alive connections of mutual TLS, and no
- * more.
- */
+/** Load generator, a process of its own: a fixed number of requests over kept-alive connections of mutual TLS, and no more. */
 import { readFileSync } from 'node:fs';
 import { Agent, type RequestOptions, request } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';

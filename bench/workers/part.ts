@@ -14,19 +14,16 @@ const [bareOne, bareTwo] = ['bare node:https, 1 process', 'bare node:https, 2 pr
 const aim = 1.08;
 const pair = fileURLToPath(new URL('./bare-workers.ts', import.meta.url));
 
-/**
- * Connections: as few as in the other parts, and the minimum of a server that needs more than one process; the aim is
- * for these.
- */
+/** Connections: as few as in the other parts, and the minimum of a server that needs more than one process; the aim is for these. */
 const [few, many] = [8, 64];
 /** Counted rounds, which take long. */
 const countedRounds = { warmUp: 12_000, rounds: 5, requests: 500 };
 
 /**
- * Cost of a token where two processes share the port: processor time of all processes of the server, in interleaved
- * rounds. Two processes that take turns on one processor find less in its caches, whatever they do, and the more so the
- * fewer requests there are at a turn: the bare server shows how much of it is that. Each of two processes compiles for
- * itself: the rounds begin when both have answered enough for that, 60,000 tokens each.
+ * Cost of a token where two processes share the port: processor time of all processes of the server, in interleaved rounds. Two processes that
+ * take turns on one processor find less in its caches, whatever they do, and the more so the fewer requests there are at a turn: the bare server
+ * shows how much of it is that. Each of two processes compiles for itself: the rounds begin when both have answered enough for that, 60,000
+ * tokens each.
  */
 export async function workersPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const program = packServer(folder);

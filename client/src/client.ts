@@ -29,9 +29,8 @@ export interface ClientOptions {
   /** The CA certificates that the server's certificate must chain to, and no others: a file name, or PEM text. */
   readonly caBundle: string;
   /**
-   * Expected identity in the server's certificate, as services get certificates of the same authority: a principal in
-   * any trust domain, a SPIFFE id, or `host-name` for a server with a public certificate. Default `sys.auth.server`.
-   * The host name is checked in any case.
+   * Expected identity in the server's certificate, as services get certificates of the same authority: a principal in any trust domain, a SPIFFE
+   * id, or `host-name` for a server with a public certificate. Default `sys.auth.server`. The host name is checked in any case.
    */
   readonly serverIdentity?: string;
   /** The server's profile: principal tokens are passed on in `Svc-Principal-Auth`, or as Athenz reads them in `Athenz-Principal-Auth`. Default `signet`. */
@@ -41,8 +40,8 @@ export interface ClientOptions {
   /** Timeout from the request to the headers of the answer, and again from there to its last byte. Default 30,000. */
   readonly readTimeoutMs?: number;
   /**
-   * Maximum retries of a request after an answer 5xx or a failed connection, each after a pause that grows and is
-   * partly random, or as long as `Retry-After` asks for. Before each pause every server has been asked once. Default 2.
+   * Maximum retries of a request after an answer 5xx or a failed connection, each after a pause that grows and is partly random, or as long as
+   * `Retry-After` asks for. Before each pause every server has been asked once. Default 2.
    */
   readonly retries?: number;
   /** Interval at which the identity files are checked, on use. Default 1,000. */

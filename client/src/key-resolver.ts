@@ -32,10 +32,10 @@ interface Failure {
 }
 
 /**
- * Key source for `jose`: caches the published token keys as long as the server allows and fetches them again for an
- * unknown `kid`, at most every 30 seconds. Only keys for tokens, only the algorithm of the key. A key set that shares
- * no key with the one before is rejected: a new client accepts it. If a fetch fails, the last known keys are trusted
- * for one hour, and no call waits for the next attempt. Throws `unknown-key`, and the error of the fetch.
+ * Key source for `jose`: caches the published token keys as long as the server allows and fetches them again for an unknown `kid`, at most every
+ * 30 seconds. Only keys for tokens, only the algorithm of the key. A key set that shares no key with the one before is rejected: a new client
+ * accepts it. If a fetch fails, the last known keys are trusted for one hour, and no call waits for the next attempt. Throws `unknown-key`, and
+ * the error of the fetch.
  */
 export function createKeyResolver(deps: KeyResolverDeps): KeyResolver {
   const known = new KnownKeys(deps);

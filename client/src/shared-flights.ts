@@ -7,8 +7,8 @@ interface Flight<Value> {
 }
 
 /**
- * Work of which at most one of each key is under way: concurrent callers share the result. A caller that aborts stops
- * waiting, the others go on; the work itself is aborted when the last one has left.
+ * Work of which at most one of each key is under way: concurrent callers share the result. A caller that aborts stops waiting, the others go on;
+ * the work itself is aborted when the last one has left.
  */
 export class SharedFlights<Value> {
   readonly #flights = new Map<string, Flight<Value>>();

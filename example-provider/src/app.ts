@@ -93,10 +93,7 @@ function dispatch(endpoints: readonly Endpoint[]): Middleware {
   };
 }
 
-/**
- * True if a route of the method answers a request: a `GET` route also answers `HEAD` (RFC 9110 §9.3.2); Koa leaves the
- * body out.
- */
+/** True if a route of the method answers a request: a `GET` route also answers `HEAD` (RFC 9110 §9.3.2); Koa leaves the body out. */
 function answers(method: string, asked: string): boolean {
   return method === asked || (method === 'GET' && asked === 'HEAD');
 }

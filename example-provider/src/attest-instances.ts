@@ -79,8 +79,8 @@ function machineOf(rules: AttestationRules, { attributes }: Confirmation) {
 }
 
 /**
- * True if the request is for this provider, the machine is known and authentic, and no name is requested that the
- * provider would have to vouch for.
+ * True if the request is for this provider, the machine is known and authentic, and no name is requested that the provider would have to vouch
+ * for.
  */
 function isOurs(rules: AttestationRules, confirmation: Confirmation): boolean {
   const { provider, domain, service, attributes } = confirmation;

@@ -43,10 +43,7 @@ export const configSchema = z.strictObject({
       ),
     })
     .optional(),
-  /**
-   * Delay before the port closes after the order to stop, while `/healthz` answers 503: as long as balancers take to
-   * notice.
-   */
+  /** Delay before the port closes after the order to stop, while `/healthz` answers 503: as long as balancers take to notice. */
   shutdown: z.strictObject({ delaySeconds: z.int().min(0).max(300).default(0) }).prefault({}),
   log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info') }).prefault({}),
 });

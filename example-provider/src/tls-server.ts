@@ -115,9 +115,9 @@ export function createTlsServer(files: TlsFiles, app: Koa): Server {
 const reloadMs = 10_000;
 
 /**
- * Reloads renewed certificates and other authorities for new connections, until the server is closed; files that cannot
- * be used, or half written, leave the old ones in use and are reported once. They are read by their names each time, so
- * that it does not matter how they were replaced.
+ * Reloads renewed certificates and other authorities for new connections, until the server is closed; files that cannot be used, or half
+ * written, leave the old ones in use and are reported once. They are read by their names each time, so that it does not matter how they were
+ * replaced.
  */
 export function followFiles(
   server: Server,

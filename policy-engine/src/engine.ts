@@ -165,8 +165,8 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   }
 
   /**
-   * Decides like `decide` for each request, in order; each token is verified once. Yields to other work in between.
-   * Always resolves: more than 10,000 requests are all answered `DENY_INVALID_PARAMETERS`, and `onError` is called.
+   * Decides like `decide` for each request, in order; each token is verified once. Yields to other work in between. Always resolves: more than
+   * 10,000 requests are all answered `DENY_INVALID_PARAMETERS`, and `onError` is called.
    */
   async decideMany(requests: readonly DecideRequest[]): Promise<Decision[]> {
     try {
@@ -178,8 +178,8 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   }
 
   /**
-   * Resources on which the token lets its holder do the action, in their order: bounds and verification are those of
-   * `decideMany`. Always resolves; a failed call allows none.
+   * Resources on which the token lets its holder do the action, in their order: bounds and verification are those of `decideMany`. Always
+   * resolves; a failed call allows none.
    */
   async filter(request: FilterRequest): Promise<string[]> {
     try {
@@ -256,10 +256,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     }
   }
 
-  /**
-   * Decision of `decide` for one token with the reasons. Meant for people and tools: it looks at every assertion. Never
-   * throws.
-   */
+  /** Decision of `decide` for one token with the reasons. Meant for people and tools: it looks at every assertion. Never throws. */
   async explain(request: DecideRequest & { token: string }): Promise<Explanation> {
     try {
       const { action, resource, context } = request;

@@ -52,10 +52,7 @@ export function writeLines(text: string, stream: NodeJS.WriteStream = process.st
   });
 }
 
-/**
- * Reports errors of the standard streams in place of an exception. A reader that stops early, as in `… | head -n 1`, is
- * not an error.
- */
+/** Reports errors of the standard streams in place of an exception. A reader that stops early, as in `… | head -n 1`, is not an error. */
 export function watchOutput(program: string, failedStatus = 1): void {
   let isStdoutLost = false;
   for (const stream of [process.stdout, process.stderr]) {

@@ -13,8 +13,8 @@ export interface SteadyClock extends Clock {
 const longestStep = 900_000;
 
 /**
- * Clock like `clock` that goes on by `monotonic` while that one is set back, so that nothing lives longer. A step is
- * seen as far as it goes behind the time that was last asked for. `monotonic` is in milliseconds.
+ * Clock like `clock` that goes on by `monotonic` while that one is set back, so that nothing lives longer. A step is seen as far as it goes
+ * behind the time that was last asked for. `monotonic` is in milliseconds.
  */
 export function steadyClock(clock: Clock, monotonic: () => number = () => performance.now()): SteadyClock {
   let last = Number.NEGATIVE_INFINITY;

@@ -1,7 +1,4 @@
-/**
- * Error codes of the server that a caller may see. The list is closed: each code has one HTTP status and one exit
- * status.
- */
+/** Error codes of the server that a caller may see. The list is closed: each code has one HTTP status and one exit status. */
 export type DomainErrorCode =
   | 'invalid-request'
   | 'invalid-scope'

@@ -19,22 +19,19 @@ export const attestationOutcomes = ['granted', 'refused', 'failed'] as const;
 
 type AttestationOutcome = (typeof attestationOutcomes)[number];
 
-/**
- * Store operations: a poll, the load of changes, reads of an operation, a change; or the records of certificates and
- * instances.
- */
+/** Store operations: a poll, the load of changes, reads of an operation, a change; or the records of certificates and instances. */
 export const storeOperations = ['look', 'load', 'read', 'change', 'certificates', 'instances'] as const;
 
 export type StoreOperation = (typeof storeOperations)[number];
 
 /**
- * Observer of a server's events; the parts that report them do not depend on its consumers. INVARIANT: no argument
- * holds what a caller sent, but a method of HTTP: everything else is from a set that the server closes.
+ * Observer of a server's events; the parts that report them do not depend on its consumers. INVARIANT: no argument holds what a caller sent, but
+ * a method of HTTP: everything else is from a set that the server closes.
  */
 export interface Observer {
   /**
-   * `route` is the pattern that matched; absent where none did, or none was looked for. `status` 0: the caller was gone
-   * before the answer. `seconds` are absent if the start is unknown.
+   * `route` is the pattern that matched; absent where none did, or none was looked for. `status` 0: the caller was gone before the answer.
+   * `seconds` are absent if the start is unknown.
    */
   answered(route: string | undefined, method: string | undefined, status: number, seconds?: number): void;
   /** A request for a token was answered with this error (RFC 6749 §5.2). */

@@ -2,8 +2,8 @@ import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /*
- * Folder of this package's files: in a checkout the modules run where they are, in an installed package they were
- * joined into few files (`deploy/release/join.ts`). This module stands at the top of either.
+ * Folder of this package's files: in a checkout the modules run where they are, in an installed package they were joined into few files
+ * (`deploy/release/join.ts`). This module stands at the top of either.
  */
 
 export const packageFolder: string = fileURLToPath(new URL('..', import.meta.url));

@@ -19,8 +19,8 @@ export interface ProfileRules {
   /** Form of an ES256 signature over a bundle when the request does not say (facts of the older clients: DER). */
   readonly bundleSignature: 'p1363' | 'der';
   /**
-   * True if clients that `POST` for a bundle ignore its conditions, so that one with conditions is refused. The engine
-   * of Signet evaluates them, and its updater asks with `GET`.
+   * True if clients that `POST` for a bundle ignore its conditions, so that one with conditions is refused. The engine of Signet evaluates them,
+   * and its updater asks with `GET`.
    */
   readonly bundleConditionsIgnored: boolean;
   /** True to remove empty path segments, for clients that join their base URL and a path with two slashes. */

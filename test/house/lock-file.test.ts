@@ -3,10 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 
-/*
- * Packages of `npm ci` are the reviewed ones: each has its digest in the lock file, and no address that it must come
- * from.
- */
+/* Packages of `npm ci` are the reviewed ones: each has its digest in the lock file, and no address that it must come from. */
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 

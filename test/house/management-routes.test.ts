@@ -5,10 +5,7 @@ import type { StatedRoute } from '@signet/server/http/management/routes';
 import type { AccessDeps } from '@signet/server/http/routes/access-route';
 import test from 'ava';
 
-/*
- * Callers without the right are refused before the server does any work for them
- * (docs/reference/http.md#order-of-checks).
- */
+/* Callers without the right are refused before the server does any work for them (docs/reference/http.md#order-of-checks). */
 
 const router = new Router();
 const deps = { basePath: managementPath, quotas: { members: 1 } } as unknown as ManagementRouteDeps;

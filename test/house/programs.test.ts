@@ -10,10 +10,7 @@ import { repository } from '#support/dev-world';
 import { findOldNode } from '#support/old-node';
 import { runProgram } from '#support/run-program';
 
-/*
- * Common behaviour of programs before their own work: a message for an old Node, a reader that stops early, and a full
- * disk.
- */
+/* Common behaviour of programs before their own work: a message for an old Node, a reader that stops early, and a full disk. */
 
 const programs = {
   signet: 'server/bin/signet.js',

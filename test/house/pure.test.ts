@@ -4,9 +4,8 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 
 /*
- * Modules that run in a browser unchanged: the explanation of a decision, the impact of a change, the reading of domain
- * documents and policy tests, and the compilation of the snapshots that they decide with. Their imports, at whatever
- * distance, need nothing of Node.
+ * Modules that run in a browser unchanged: the explanation of a decision, the impact of a change, the reading of domain documents and policy
+ * tests, and the compilation of the snapshots that they decide with. Their imports, at whatever distance, need nothing of Node.
  */
 const roots = [
   'access/explain-access.ts',

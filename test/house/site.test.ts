@@ -3,10 +3,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { top } from '../limits/constants.ts';
 
-/*
- * Generator of the documentation site, as far as it needs none of its packages; `npm run site -w test` checks the built
- * one.
- */
+/* Generator of the documentation site, as far as it needs none of its packages; `npm run site -w test` checks the built one. */
 
 const part = (name: string) => import(join(top, 'docs/site', name));
 const { anchorOf, linkOnSite }: typeof import('../../docs/site/links.ts') = await part('links.ts');

@@ -8,8 +8,8 @@ import { repository } from '#support/dev-world';
 import { runProgram } from '#support/run-program';
 
 /*
- * Modules loaded before a program's own work, which are most of the time that it takes. A time depends on the machine,
- * a list of modules does not.
+ * Modules loaded before a program's own work, which are most of the time that it takes. A time depends on the machine, a list of modules does
+ * not.
  */
 
 const recorder = join(repository, 'test', 'support', 'loaded-modules.mjs');

@@ -5,8 +5,8 @@ import test from 'ava';
 import { declarationsOf } from '#support/exports';
 
 /*
- * Exports are imported elsewhere. A test may import what its file uses itself; nothing is exported for tests alone. The
- * entries of a package are for others, and schemas are walked by `test/limits/schemas.test.ts`.
+ * Exports are imported elsewhere. A test may import what its file uses itself; nothing is exported for tests alone. The entries of a package are
+ * for others, and schemas are walked by `test/limits/schemas.test.ts`.
  */
 
 const top = fileURLToPath(new URL('../..', import.meta.url));

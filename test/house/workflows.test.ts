@@ -7,10 +7,7 @@ import { repository } from '#support/dev-world';
 import { runProgram } from '#support/run-program';
 import { temporaryFolder } from '#support/temp';
 
-/*
- * Actions of others in workflows are named by commit, since a tag can be moved, and have only the rights that they
- * need.
- */
+/* Actions of others in workflows are named by commit, since a tag can be moved, and have only the rights that they need. */
 
 const folder = join(repository, '.github', 'workflows');
 const workflow = z.object({

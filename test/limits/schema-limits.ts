@@ -6,10 +6,7 @@ type Json = z.core.JSONSchema._JSONSchema;
 type Schema = Exclude<Json, boolean>;
 export type Place = readonly string[];
 
-/**
- * Sample string of a format: one number always gives the same string, another number another one. Where it matters, of
- * this length.
- */
+/** Sample string of a format: one number always gives the same string, another number another one. Where it matters, of this length. */
 export type Sample = (index: number, length?: number) => unknown;
 
 /** Samples by the place of the value, `*` for any index and any name: `domains.*`. */

@@ -7,10 +7,7 @@ interface Range {
   readonly count: number;
 }
 
-/**
- * Coverage file of V8 for a process (`NODE_V8_COVERAGE`). Positions are those of the source: types are blanked out in
- * place.
- */
+/** Coverage file of V8 for a process (`NODE_V8_COVERAGE`). Positions are those of the source: types are blanked out in place. */
 interface Report {
   readonly result: readonly {
     readonly url: string;

@@ -11,10 +11,7 @@ import { TestRuns } from './test-runs.ts';
 const top = fileURLToPath(new URL('../..', import.meta.url));
 /** The share of the mutants that the tests must kill. */
 const goal = 0.95;
-/**
- * Number of test files that try to kill a mutant, and more while they are quick; those of attacks on the whole system
- * come beside.
- */
+/** Number of test files that try to kill a mutant, and more while they are quick; those of attacks on the whole system come beside. */
 const maxTests = 8;
 const quickMs = 30_000;
 const attacks = 'system/';

@@ -6,9 +6,7 @@ import { configurationPage } from './configuration-page.ts';
 import { jsonSchemas } from './json-schemas.ts';
 import { makeSchemaSteps } from './schema-steps.ts';
 
-/**
- * Files generated from schemas, commands and migrations: text by the name of its file, from the top of the repository.
- */
+/** Files generated from schemas, commands and migrations: text by the name of its file, from the top of the repository. */
 export async function referenceFiles(): Promise<ReadonlyMap<string, string>> {
   const schemas = jsonSchemas();
   return new Map([

@@ -1,10 +1,7 @@
 import type { Schema } from '@signet/server/store/database-schema';
 import Database from 'better-sqlite3';
 
-/*
- * Expected rows of the feed for a change, from the tables alone: the content of snapshots is compared row by row before
- * and after.
- */
+/* Expected rows of the feed for a change, from the tables alone: the content of snapshots is compared row by row before and after. */
 
 /** Meaning of a table's rows for a snapshot; null: none. A new table has to be put somewhere. */
 export const meanings = {
@@ -102,10 +99,7 @@ export function readHeads(file: string): number[] {
   }
 }
 
-/**
- * Removes covered rows: reading everything of a domain includes its lists, and reading all of its members includes
- * each.
- */
+/** Removes covered rows: reading everything of a domain includes its lists, and reading all of its members includes each. */
 function withoutCovered(said: readonly string[]): string[] {
   const known = new Set(said);
   return [...known]

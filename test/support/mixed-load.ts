@@ -77,9 +77,7 @@ interface World {
   readonly run: (...args: readonly string[]) => Promise<string | undefined>;
 }
 
-/**
- * Load of everything at once, each kind of request one after the other, until the server is gone or `stop` is called.
- */
+/** Load of everything at once, each kind of request one after the other, until the server is gone or `stop` is called. */
 export async function startLoad(installation: Installation, serving: Serving, known: Acknowledged): Promise<Load> {
   const children = new Set<ChildProcess>();
   let stopped = false;

@@ -11,9 +11,7 @@ import { postgresPrograms, unprivileged } from './postgres.ts';
 import type { Ending } from './start-server.ts';
 import { until } from './until.ts';
 
-/*
- * Patroni cluster of two database servers, with etcd: they decide which is the primary, and no test promotes anything.
- */
+/* Patroni cluster of two database servers, with etcd: they decide which is the primary, and no test promotes anything. */
 
 /** True if all programs that this needs are installed. */
 export const hasPatroni: boolean =

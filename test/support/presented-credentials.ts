@@ -15,10 +15,7 @@ import {
   type TestServer,
 } from './start-server.ts';
 
-/**
- * Presented credential: none that is valid, an invalid one, or a valid one that names the operator, or a principal
- * without rights.
- */
+/** Presented credential: none that is valid, an invalid one, or a valid one that names the operator, or a principal without rights. */
 export type Kind = (typeof kinds)[number];
 export const tokensAlone = ['new token alone', 'token alone'] as const;
 export const kinds = [

@@ -2,8 +2,8 @@ import { KeyObject } from 'node:crypto';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
 
 /**
- * Content of a snapshot, as one text: two snapshots with the same text answer every query in the same way. Compiled
- * policies are replaced by their source; counters of use are left out.
+ * Content of a snapshot, as one text: two snapshots with the same text answer every query in the same way. Compiled policies are replaced by
+ * their source; counters of use are left out.
  */
 export function serialisedSnapshot({ domain: _, ...snapshot }: Snapshot): string {
   return JSON.stringify(plain(snapshot), undefined, 1);

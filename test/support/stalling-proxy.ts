@@ -7,10 +7,7 @@ type Passing = 'all' | 'none' | 'requests';
 export interface StallingProxy {
   /** `host:port` of it. */
   readonly host: string;
-  /**
-   * Sets the passing from now on, for existing and new connections. Neither end is told: held bytes arrive when they
-   * pass again.
-   */
+  /** Sets the passing from now on, for existing and new connections. Neither end is told: held bytes arrive when they pass again. */
   pass(what: Passing): void;
   /** Resets every connection. */
   reset(): void;

@@ -13,8 +13,8 @@ import { install, serve } from '#support/signet-program';
 import { type Answer, form, wholeFile } from '#support/start-server';
 
 /*
- * Servers of each profile: their answers to a host of Athenz's clients, and the use of a principal token by a service
- * that received it, or of a malformed one.
+ * Servers of each profile: their answers to a host of Athenz's clients, and the use of a principal token by a service that received it, or of a
+ * malformed one.
  */
 
 const file = wholeFile();

@@ -4,10 +4,7 @@ import test from 'ava';
 import Database from 'better-sqlite3';
 import { install, serve } from '#support/signet-program';
 
-/*
- * Attack by a keeper of the backups, or a user who may write where they are kept, who wants to be an operator after the
- * next restore.
- */
+/* Attack by a keeper of the backups, or a user who may write where they are kept, who wants to be an operator after the next restore. */
 
 const domains = [{ name: 'sys.auth', roles: { admin: ['sys.auth.operator'] } }];
 

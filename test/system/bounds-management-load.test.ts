@@ -6,8 +6,8 @@ import { measuredServer } from '#support/request-loop';
 import type { Installation } from '#support/signet-program';
 
 /*
- * Load of the management API while another caller gets tokens: the longest hold of the request loop, in processor time
- * of its thread, so that a busy machine does not count. Changes are in `bounds-management-changes.test.ts`.
+ * Load of the management API while another caller gets tokens: the longest hold of the request loop, in processor time of its thread, so that a
+ * busy machine does not count. Changes are in `bounds-management-changes.test.ts`.
  */
 
 const minutes = 60_000;

@@ -7,8 +7,8 @@ import type { CallerOptions } from '#support/start-server';
 import { until } from '#support/until';
 
 /*
- * Shared address 127.0.0.1, as behind a balancer that does not pass on its clients' addresses. One of them takes all
- * that it can get over fifty connections, and a hundred others open a new connection for each request.
+ * Shared address 127.0.0.1, as behind a balancer that does not pass on its clients' addresses. One of them takes all that it can get over fifty
+ * connections, and a hundred others open a new connection for each request.
  */
 
 const [floodConnections, others, requestsEach] = [50, 100, 1];
@@ -117,9 +117,7 @@ async function floodBeside(t: ExecutionContext, more: string, who: (at: Installa
   return { flood, seconds };
 }
 
-/**
- * Handshakes that an address and the reserve pay in `seconds`; each connection was in flight once when the debt began.
- */
+/** Handshakes that an address and the reserve pay in `seconds`; each connection was in flight once when the debt began. */
 function handshakesOf(share: number, seconds: number): number {
   const { workMsPerSecond, burstMs } = strangers;
   const work = share * (burstMs + workMsPerSecond * seconds) + reserved * workMsPerSecond * (seconds + 1);

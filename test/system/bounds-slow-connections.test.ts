@@ -6,8 +6,7 @@ import { install, serve } from '#support/signet-program';
 import { until } from '#support/until';
 
 /*
- * Slow clients that do not read, read a byte at a time, and write a byte at a time: each loses its connection, and no
- * other caller is affected.
+ * Slow clients that do not read, read a byte at a time, and write a byte at a time: each loses its connection, and no other caller is affected.
  */
 
 const rules = Array.from(

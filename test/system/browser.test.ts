@@ -10,8 +10,8 @@ import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 
 /*
- * Code without Node, in a browser: the core entry as it is shipped, and the part of the server that a playground needs.
- * Nothing is bundled, the pages import the built modules.
+ * Code without Node, in a browser: the core entry as it is shipped, and the part of the server that a playground needs. Nothing is bundled, the
+ * pages import the built modules.
  */
 
 const top = fileURLToPath(new URL('../..', import.meta.url));

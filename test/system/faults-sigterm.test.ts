@@ -23,10 +23,7 @@ interface Counts {
   refused: number;
 }
 
-/**
- * Client that sends again as soon as it is answered, until the port is closed. Every fourth one has a new connection
- * each time.
- */
+/** Client that sends again as soon as it is answered, until the port is closed. Every fourth one has a new connection each time. */
 async function ask(world: World, index: number, counts: Counts): Promise<void> {
   const { pki, identity } = world;
   const agent = new Agent({

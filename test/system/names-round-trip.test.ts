@@ -13,8 +13,8 @@ import { runProgram } from '#support/run-program';
 import { install, serve } from '#support/signet-program';
 
 /*
- * Round trip of all names that the management API accepts: exported, planned, applied to another store, bundled,
- * fetched by the updater, loaded by the engine, named by a token, and presented in a header.
+ * Round trip of all names that the management API accepts: exported, planned, applied to another store, bundled, fetched by the updater, loaded
+ * by the engine, named by a token, and presented in a header.
  */
 
 /** Longest names, words that YAML and JavaScript read as something else, and names that are those of files. */

@@ -8,10 +8,7 @@ import { postgresPrograms } from '#support/postgres';
 import { runProgram } from '#support/run-program';
 import { temporaryFolder } from '#support/temp';
 
-/*
- * Release: the packed packages, installed by npm in every layout that a reader can choose, and the guides run with the
- * installed programs.
- */
+/* Release: the packed packages, installed by npm in every layout that a reader can choose, and the guides run with the installed programs. */
 
 const rooms = ['policy-engine', 'client', 'updater', 'server', 'example-provider'] as const;
 const programs = {

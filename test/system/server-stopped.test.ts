@@ -5,9 +5,7 @@ import { startDevWorld } from '#support/dev-world';
 import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
 
-/*
- * Provider's host on its own: no token server, no updater, and files that another user puts into the policy directory.
- */
+/* Provider's host on its own: no token server, no updater, and files that another user puts into the policy directory. */
 
 test('the provider goes on deciding, and no bad bundle takes effect', async (t) => {
   const world = await startDevWorld();

@@ -162,9 +162,7 @@ test('the life of an honest server: renewals, changes, new and lost keys, a cloc
   t.is(kinds(await restarted.run())['catalog'], 'updated');
 });
 
-/**
- * Impostor: an instance of `catalog.api` on this host answers in the place of the token server with its certificate.
- */
+/** Impostor: an instance of `catalog.api` on this host answers in the place of the token server with its certificate. */
 async function startImpostor(t: ExecutionContext, server: TestServer) {
   const { certificate: cert, key } = await server.pki.server('catalog.api');
   const own = makeSigningKey('impostor');

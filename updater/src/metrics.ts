@@ -16,8 +16,8 @@ interface Series {
 const readableBytes = 8 << 20;
 
 /**
- * Results of the last run as metrics, in the text format of Prometheus. Ages are as of `now`: a file that is not
- * written any more shows the same ones for ever, so alerts compare timestamps with the time.
+ * Results of the last run as metrics, in the text format of Prometheus. Ages are as of `now`: a file that is not written any more shows the same
+ * ones for ever, so alerts compare timestamps with the time.
  */
 export function metricsText(status: Status, counts: Counts, now: number): string {
   const domains = Object.entries(status.domains);

@@ -35,10 +35,7 @@ export type Outcome =
   | { readonly kind: 'unreachable'; readonly reason: SignetClientErrorCode; readonly message: string }
   /** The bundle is good and could not be written. */
   | { readonly kind: 'not-stored'; readonly message: string }
-  /**
-   * Unsafe file in the place of the bundle, not a plain one; it is neither followed nor replaced, and no request was
-   * made.
-   */
+  /** Unsafe file in the place of the bundle, not a plain one; it is neither followed nor replaced, and no request was made. */
   | { readonly kind: 'unsafe'; readonly message: string }
   /** Postponed: not requested, because the server asked earlier in this run to come back later. */
   | { readonly kind: 'postponed'; readonly message: string };

@@ -51,9 +51,8 @@ export interface RunReport {
 const givenUpAfter = 2;
 
 /**
- * Runs once: keys, which domains, then one domain after the other over one kept-alive connection, then the status file.
- * A domain that fails does not stop the others. Throws `UpdaterError('unsafe-directory')`, and `storage` when the
- * directory cannot be read at all.
+ * Runs once: keys, which domains, then one domain after the other over one kept-alive connection, then the status file. A domain that fails does
+ * not stop the others. Throws `UpdaterError('unsafe-directory')`, and `storage` when the directory cannot be read at all.
  */
 export async function runOnce(deps: RunDeps, signal?: AbortSignal): Promise<RunReport> {
   const { directory, keys, clock } = deps;

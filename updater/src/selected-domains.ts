@@ -36,8 +36,8 @@ interface Selected {
 }
 
 /**
- * Selection of this host after an answer. A domain leaves when it was not named for a day, by complete answers; an
- * answer without any domain removes none from a host that has some; beyond `maxDomains` the host adds no more. Pure.
+ * Selection of this host after an answer. A domain leaves when it was not named for a day, by complete answers; an answer without any domain
+ * removes none from a host that has some; beyond `maxDomains` the host adds no more. Pure.
  */
 export function followAnswer(known: SelectedDomains, named: Named, now: number, maxDomains: number): Selected {
   if (named.domains.length === 0 && known.size > 0) {

@@ -35,8 +35,8 @@ interface Answer {
 const noChange: SelectionChange = { added: [], leaving: [], removed: [] };
 
 /**
- * Domains that name this host (`domains: auto`). The list on disk holds until the server, whose identity was checked,
- * answers another one; any failure leaves it as it is.
+ * Domains that name this host (`domains: auto`). The list on disk holds until the server, whose identity was checked, answers another one; any
+ * failure leaves it as it is.
  */
 export class Selection {
   readonly #deps: SelectionDeps;

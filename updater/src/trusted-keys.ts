@@ -18,8 +18,8 @@ interface TrustedKeysDeps {
 }
 
 /**
- * Maximum age of cached keys, in milliseconds: less than the time between two runs, so that a key that is withdrawn is
- * gone from this host within a minute, however long the server lets caches keep the answer.
+ * Maximum age of cached keys, in milliseconds: less than the time between two runs, so that a key that is withdrawn is gone from this host
+ * within a minute, however long the server lets caches keep the answer.
  */
 const longestMaxAge = 50_000;
 
@@ -87,10 +87,7 @@ export class TrustedKeys implements KeySource {
     return this.#known;
   }
 
-  /**
-   * Facts for the status: names of the keys, why others are left out, when they were fetched (ms), why the last attempt
-   * failed.
-   */
+  /** Facts for the status: names of the keys, why others are left out, when they were fetched (ms), why the last attempt failed. */
   get facts(): {
     readonly kids: readonly string[];
     readonly leftOut: readonly string[];
@@ -161,10 +158,7 @@ export class TrustedKeys implements KeySource {
     }
   }
 
-  /**
-   * Requires a shared key: keys of another issuer do not replace the known ones, unless the operator removed their
-   * file.
-   */
+  /** Requires a shared key: keys of another issuer do not replace the known ones, unless the operator removed their file. */
   async #requireShared(next: JwkList): Promise<void> {
     const { directory } = this.#deps;
     if (this.#keys.length === 0 || sharesKey({ keys: this.#keys }, next)) return;

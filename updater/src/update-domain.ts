@@ -39,9 +39,8 @@ function bundleOnDisk(bundle: VerifiedBundle): BundleOnDisk {
 }
 
 /**
- * Updates one domain's bundle: asks the server whether there is another than the one on disk, verifies it (signature,
- * domain, times, what was accepted before) and replaces the file in one step. Every expected failure is an `Outcome`;
- * the file on disk changes only with `updated`.
+ * Updates one domain's bundle: asks the server whether there is another than the one on disk, verifies it (signature, domain, times, what was
+ * accepted before) and replaces the file in one step. Every expected failure is an `Outcome`; the file on disk changes only with `updated`.
  */
 export async function updateDomain(deps: UpdateDomainDeps, domain: DomainName, signal?: AbortSignal): Promise<Outcome> {
   try {

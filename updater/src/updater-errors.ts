@@ -1,6 +1,6 @@
 /**
- * Error codes of the updater. Only `unsafe-file` and `storage` may concern one domain alone; the others end a command
- * before any domain was looked at.
+ * Error codes of the updater. Only `unsafe-file` and `storage` may concern one domain alone; the others end a command before any domain was
+ * looked at.
  *
  * - `configuration`: the configuration, the identity files or the command line cannot be used.
  * - `unsafe-directory`: others could put files into the policy directory, or one of its JSON files is not a plain file.

@@ -50,10 +50,7 @@ const statusSchema = z.object({
   domains: z.record(z.string(), domainSchema),
   /** Domains that have a bundle on disk and are no longer configured: their files stay. */
   unconfigured: z.array(z.string()),
-  /**
-   * Selection with `domains: auto`: how many domains name this host, when that was last confirmed, and which no longer
-   * do since when.
-   */
+  /** Selection with `domains: auto`: how many domains name this host, when that was last confirmed, and which no longer do since when. */
   selection: z
     .object({
       domains: z.int(),

@@ -14,8 +14,8 @@ import { systemCode, UpdaterError } from './updater-errors.ts';
 export interface Updater extends AsyncDisposable {
   readonly state: State;
   /**
-   * Runs once over all domains; the caller's duty is never to run two at once. A directory that replaced the one before
-   * is opened first. Throws as `openUpdater` and `runOnce`.
+   * Runs once over all domains; the caller's duty is never to run two at once. A directory that replaced the one before is opened first. Throws
+   * as `openUpdater` and `runOnce`.
    */
   run(signal?: AbortSignal): Promise<RunReport>;
   /**
@@ -76,8 +76,8 @@ function identityProblem(config: UpdaterConfig, { message, cause }: SignetClient
 }
 
 /**
- * Locks the policy directory and loads the state. Throws `UpdaterError`: `configuration` for identity files that cannot
- * be used, `unsafe-directory`, `locked`, `storage`.
+ * Locks the policy directory and loads the state. Throws `UpdaterError`: `configuration` for identity files that cannot be used,
+ * `unsafe-directory`, `locked`, `storage`.
  */
 export async function openUpdater(options: OpenUpdaterOptions): Promise<Updater> {
   const { config, clock, files = nodeFileSystem } = options;

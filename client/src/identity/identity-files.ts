@@ -77,9 +77,9 @@ async function replaceLink(target: string, path: string): Promise<void> {
 }
 
 /**
- * Locks a folder, which is created if absent, against replacement of its identity until it is disposed: of two
- * processes that renew one certificate at once, one presents what the server treats as stolen. Throws
- * `invalid-identity` when another one has held the lock for that long.
+ * Locks a folder, which is created if absent, against replacement of its identity until it is disposed: of two processes that renew one
+ * certificate at once, one presents what the server treats as stolen. Throws `invalid-identity` when another one has held the lock for that
+ * long.
  */
 export async function lockIdentityFolder(folder: string, wait: LockWait): Promise<AsyncDisposable> {
   await mkdir(folder, { recursive: true, mode: 0o755 });

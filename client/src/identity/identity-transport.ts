@@ -23,8 +23,8 @@ interface HttpTransportOptions {
 const passing: ReadonlySet<SignetClientErrorCode> = new Set(['unreachable', 'timed-out', 'tls', 'server-error']);
 
 /**
- * Transport over HTTP that asks one server after the other until one answers; fails as the first one did, which is the
- * preferred one. Throws `invalid-argument` for a `serverIdentity` that is not a name.
+ * Transport over HTTP that asks one server after the other until one answers; fails as the first one did, which is the preferred one. Throws
+ * `invalid-argument` for a `serverIdentity` that is not a name.
  */
 export function httpTransport(options: HttpTransportOptions): IdentityTransport {
   const { baseUrls, instance, timeoutMs = 30_000 } = options;

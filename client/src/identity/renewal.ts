@@ -4,8 +4,8 @@ import { readSshCertificate } from '../ssh-certificates.ts';
 import type { IdentityTexts } from './identity-files.ts';
 
 /*
- * Timing of a certificate's renewal: pure functions of the time. Times are milliseconds, since the epoch or, for those
- * that setting the clock must not affect, since some fixed moment.
+ * Timing of a certificate's renewal: pure functions of the time. Times are milliseconds, since the epoch or, for those that setting the clock
+ * must not affect, since some fixed moment.
  */
 
 /** Validity period of an identity. */
@@ -50,10 +50,9 @@ export const minPauseMs = 10_000;
 const maxRetryMs = 600_000;
 
 /**
- * Delay after the `failures`-th failure in a row: doubling from ten seconds to ten minutes, half to all of it, never
- * less than ten seconds, and beyond them never more than a tenth of the remaining life, so that a short one is not
- * slept through. `random` is between 0 and 1: even the shortest pauses of a fleet, whose certificates end with their
- * issuer, are spread over five seconds.
+ * Delay after the `failures`-th failure in a row: doubling from ten seconds to ten minutes, half to all of it, never less than ten seconds, and
+ * beyond them never more than a tenth of the remaining life, so that a short one is not slept through. `random` is between 0 and 1: even the
+ * shortest pauses of a fleet, whose certificates end with their issuer, are spread over five seconds.
  */
 export function retryDelay(failures: number, leftMs: number | undefined, random: number): number {
   const ceiling = leftMs === undefined || leftMs <= 0 ? maxRetryMs : Math.min(maxRetryMs, leftMs / 10);
@@ -92,8 +91,8 @@ export function hasCome(moment: Moment, now: Moment): boolean {
 }
 
 /**
- * State of a certificate: fresh, due for renewal or expired. One that has expired on both clocks is shown to the server
- * all the same, which knows better: the wall clock may be set wrong, and after a restart the other one follows it.
+ * State of a certificate: fresh, due for renewal or expired. One that has expired on both clocks is shown to the server all the same, which
+ * knows better: the wall clock may be set wrong, and after a restart the other one follows it.
  */
 export function certificateState(
   known: { readonly renewAt: Moment; readonly endsAt: Moment },

@@ -12,9 +12,8 @@ interface ExpressResponse {
 }
 
 /**
- * Express middleware, of one route or in front of all, that lets a request pass only when the token server grants it;
- * else 400, 403 or 404 with a `ResourceError`. Throws `PolicyEngineError('invalid-options')` when the served domains
- * are not stated.
+ * Express middleware, of one route or in front of all, that lets a request pass only when the token server grants it; else 400, 403 or 404 with
+ * a `ResourceError`. Throws `PolicyEngineError('invalid-options')` when the served domains are not stated.
  */
 export function requireGrant(
   options: RequireGrantOptions,

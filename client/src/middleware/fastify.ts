@@ -15,8 +15,8 @@ interface FastifyReply {
 }
 
 /**
- * A Fastify `onRequest` hook that lets a request pass only when the token server grants it; else 400, 403 or 404 with a
- * `ResourceError`. Throws `PolicyEngineError('invalid-options')` when the served domains are not stated.
+ * A Fastify `onRequest` hook that lets a request pass only when the token server grants it; else 400, 403 or 404 with a `ResourceError`. Throws
+ * `PolicyEngineError('invalid-options')` when the served domains are not stated.
  */
 export function requireGrant(
   options: RequireGrantOptions,

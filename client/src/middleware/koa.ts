@@ -11,9 +11,8 @@ interface KoaContext extends KoaRouting {
 }
 
 /**
- * Koa middleware, of one route or in front of all, that lets a request pass only when the token server grants it; else
- * 400, 403 or 404 with a `ResourceError`. Throws `PolicyEngineError('invalid-options')` when the served domains are not
- * stated.
+ * Koa middleware, of one route or in front of all, that lets a request pass only when the token server grants it; else 400, 403 or 404 with a
+ * `ResourceError`. Throws `PolicyEngineError('invalid-options')` when the served domains are not stated.
  */
 export function requireGrant(
   options: RequireGrantOptions,

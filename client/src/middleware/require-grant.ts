@@ -28,8 +28,8 @@ export interface AccessChecker {
 export interface RequireGrantOptions extends RuleOptions, ConnectionOptions {
   readonly access: AccessChecker;
   /**
-   * Principal that is checked: the bearer of the token in `Svc-Principal-Auth` or `Athenz-Principal-Auth`, or the
-   * service that the client's certificate names.
+   * Principal that is checked: the bearer of the token in `Svc-Principal-Auth` or `Athenz-Principal-Auth`, or the service that the client's
+   * certificate names.
    */
   readonly by: 'principal-token' | 'certificate';
   /** Called with the reason of a refusal though its caller is only told 403. */
@@ -42,10 +42,7 @@ interface Refusal {
   readonly body: { readonly code: number; readonly message: string };
 }
 
-/**
- * Result of the gate for a request. The headers belong on every answer, which may have a `Cache-Control` of its own and
- * adds to `Vary`.
- */
+/** Result of the gate for a request. The headers belong on every answer, which may have a `Cache-Control` of its own and adds to `Vary`. */
 interface Verdict {
   readonly headers: AnswerHeaders;
   /** Refusal; absent if the request may pass. */
@@ -73,10 +70,7 @@ function whoCalls(request: Seen, by: RequireGrantOptions['by']): Who {
   return isOne ? { principalToken } : { missing: 'one principal token is required' };
 }
 
-/**
- * Principal and thumbprint of a certificate that is valid now and on this connection. A role certificate names no
- * service.
- */
+/** Principal and thumbprint of a certificate that is valid now and on this connection. A role certificate names no service. */
 function certificateHolder({ peer }: Seen): { principal: string; thumbprint: string } | undefined {
   const { certificate } = peer;
   if (certificate === undefined) return undefined;
@@ -87,9 +81,9 @@ function certificateHolder({ peer }: Seen): { principal: string; thumbprint: str
 }
 
 /**
- * The centralized patterns (docs/reference/protected-services.md): decides one request by asking the token server.
- * Without a refusal it passes; a server that gives no answer is a refusal too. `routing`: what the framework knows of
- * the way of the request. Throws `PolicyEngineError('invalid-options')` when the served domains are not stated.
+ * The centralized patterns (docs/reference/protected-services.md): decides one request by asking the token server. Without a refusal it passes;
+ * a server that gives no answer is a refusal too. `routing`: what the framework knows of the way of the request. Throws
+ * `PolicyEngineError('invalid-options')` when the served domains are not stated.
  */
 export function createGate(
   options: RequireGrantOptions,

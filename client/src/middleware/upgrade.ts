@@ -2,10 +2,9 @@ import { type NodeRequest, refuseUpgrade, type UpgradeSocket } from '@signet/pol
 import { createGate, type RequireGrantOptions } from './require-grant.ts';
 
 /**
- * Handler for the `upgrade` event of a server (WebSocket), whose requests pass no middleware. Resolves to `true` when
- * the token server grants it; otherwise it has answered the request, ended the connection, and resolves to `false`. A
- * rule that throws is answered with 500. Throws `PolicyEngineError('invalid-options')` when the served domains are not
- * stated.
+ * Handler for the `upgrade` event of a server (WebSocket), whose requests pass no middleware. Resolves to `true` when the token server grants
+ * it; otherwise it has answered the request, ended the connection, and resolves to `false`. A rule that throws is answered with 500. Throws
+ * `PolicyEngineError('invalid-options')` when the served domains are not stated.
  */
 export function requireGrantUpgrade(
   options: RequireGrantOptions,

@@ -90,8 +90,8 @@ function parse(text: string, now: number): ReadonlyMap<string, CachedToken> {
 }
 
 /**
- * True if the stated life of a cached token is possible: at most what a server gives and what was requested, which is
- * more than nothing. A damaged file, or one of a clock that ran ahead, would otherwise keep an expired token in use.
+ * True if the stated life of a cached token is possible: at most what a server gives and what was requested, which is more than nothing. A
+ * damaged file, or one of a clock that ran ahead, would otherwise keep an expired token in use.
  */
 function canLive({ token: { expiresAt }, lifetimeMs }: CachedToken, now: number): boolean {
   const isWhole = Number.isSafeInteger(expiresAt) && Number.isSafeInteger(lifetimeMs);

@@ -112,8 +112,8 @@ class Keeper implements TokenKeeper {
     const { token, text } = await this.#obtain(signal);
     await replaceFile(file, text, { mode: 0o600 });
     const { expiresAt } = token;
-    // Renewed between half and seven tenths of its life, so that tokens issued together spread; not sooner than after
-    // ten seconds, also by a clock that is ahead.
+    // Renewed between half and seven tenths of its life, so that tokens issued together spread; not sooner than after ten seconds, also by a
+    // clock that is ahead.
     const renewAt = later(asked, Math.max(minPauseMs, (expiresAt - asked.wall) * (0.5 + 0.2 * this.#random())));
     this.#written = { token, thumbprint, expiresAt, renewAt };
     this.#failures = 0;

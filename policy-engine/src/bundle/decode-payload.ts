@@ -8,10 +8,7 @@ export type BundleOrigin = 'athenz' | undefined;
 
 /** The signed part of a bundle with its times in milliseconds since the epoch. */
 export interface BundlePayload {
-  /**
-   * Origin `athenz`: the version is `modified` in milliseconds, in the epoch 0, and `issued` is `modified`. Absent in
-   * bundles of Signet.
-   */
+  /** Origin `athenz`: the version is `modified` in milliseconds, in the epoch 0, and `issued` is `modified`. Absent in bundles of Signet. */
   readonly origin?: 'athenz';
   readonly domain: string;
   readonly epoch: number;

@@ -16,10 +16,7 @@ interface SignedText {
 /** Verifies a signature with the key, in the platform's form: for ECDSA r and s side by side. */
 export type Verify = (signature: Uint8Array<ArrayBuffer>) => Promise<boolean>;
 
-/**
- * Encoding of a signature: r and s side by side, as in every bundle of a Signet server, or a form that an Athenz server
- * may use.
- */
+/** Encoding of a signature: r and s side by side, as in every bundle of a Signet server, or a form that an Athenz server may use. */
 type SignatureEncoding = 'p1363' | 'der' | 'pkcs1';
 
 /** Algorithms that a protected header may name. */

@@ -27,8 +27,8 @@ export interface KnownFloor extends BundleFloor {
 }
 
 /**
- * Properties of a bundle that are compared with a floor. Without a digest the policies are not compared: the bundle has
- * another version than the floor, or the same content.
+ * Properties of a bundle that are compared with a floor. Without a digest the policies are not compared: the bundle has another version than the
+ * floor, or the same content.
  */
 export type Successor = Required<Omit<BundleFloor, 'digest'>> & Pick<KnownFloor, 'digest' | 'content'>;
 
@@ -45,19 +45,15 @@ function isOfAthenz({ digest }: BundleFloor): boolean {
   return digest !== undefined && formOf(digest) === athenzForm;
 }
 
-/**
- * Like `isOlder`, except that a bundle of an Athenz server is older than any of a Signet server: hosts migrate in that
- * direction only.
- */
+/** Like `isOlder`, except that a bundle of an Athenz server is older than any of a Signet server: hosts migrate in that direction only. */
 function isBefore(a: BundleFloor, b: BundleFloor): boolean {
   return isOfAthenz(a) === isOfAthenz(b) ? isOlder(a, b) : isOfAthenz(a);
 }
 
 /**
- * Error for a bundle that may not follow those that were accepted before
- * (docs/reference/policy-bundles.md#what-may-follow), undefined when it may: it is older; it has other policies under
- * the same epoch and version; it was issued earlier in the same epoch; or its epoch or version is so far ahead that it
- * would shut out every honest one. Without a floor the jump is one from nought. Members that a floor lacks are not
+ * Error for a bundle that may not follow those that were accepted before (docs/reference/policy-bundles.md#what-may-follow), undefined when it
+ * may: it is older; it has other policies under the same epoch and version; it was issued earlier in the same epoch; or its epoch or version is
+ * so far ahead that it would shut out every honest one. Without a floor the jump is one from nought. Members that a floor lacks are not
  * compared.
  */
 export function refuseSuccessor(next: Successor, floor: BundleFloor | undefined): PolicyEngineError | undefined {
@@ -73,10 +69,7 @@ export function refuseSuccessor(next: Successor, floor: BundleFloor | undefined)
   return known === undefined || next.epoch !== known.epoch ? undefined : refuseInEpoch(next, known);
 }
 
-/**
- * True if the version leads the known one by too much. Athenz bundles are exempt: their order is a time, which the
- * clock bounds.
- */
+/** True if the version leads the known one by too much. Athenz bundles are exempt: their order is a time, which the clock bounds. */
 function jumps(next: Successor, known: BundleFloor | undefined): boolean {
   if (isOfAthenz(next)) return false;
   return next.epoch - (known?.epoch ?? 0) > maxVersionJump || next.version - (known?.version ?? 0) > maxVersionJump;

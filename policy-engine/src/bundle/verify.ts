@@ -16,10 +16,7 @@ export interface VerifiedBundle extends BundlePayload {
   readonly domain: DomainName;
   /** The key that signed it. */
   readonly kid: string;
-  /**
-   * Digest of the policies alone: the same for a renewal, under another key, and with members that this program does
-   * not know.
-   */
+  /** Digest of the policies alone: the same for a renewal, under another key, and with members that this program does not know. */
   readonly digest: string;
   /** SHA-256 of the text of `policyData`, in base64url; absent for small bundles. The same text has the same digest. */
   readonly content?: string;
@@ -43,9 +40,8 @@ export interface VerifyBundleOptions {
   /** Take a bundle that is past its expiry. For readers that look at `expires` at every use. Default false. */
   acceptExpired?: boolean;
   /**
-   * Accepts also bundles of an Athenz server, which have no `version`, `issued` and `epoch`: ordered by `modified`,
-   * signed with ES256 (r and s, or DER) or RS256, and a missing effect in them is ALLOW. Nothing changes for other
-   * bundles. Default false.
+   * Accepts also bundles of an Athenz server, which have no `version`, `issued` and `epoch`: ordered by `modified`, signed with ES256 (r and s,
+   * or DER) or RS256, and a missing effect in them is ALLOW. Nothing changes for other bundles. Default false.
    */
   athenzBundles?: boolean;
   /** Called between slices of work, so that a large bundle does not stall the program. Default: work in one go. */
@@ -53,8 +49,8 @@ export interface VerifyBundleOptions {
 }
 
 /**
- * Piece length for the JWS around the payload, which is short. A payload is passed over byte by byte up to this length,
- * and natively from there on.
+ * Piece length for the JWS around the payload, which is short. A payload is passed over byte by byte up to this length, and natively from there
+ * on.
  */
 const jwsPieceLength = 4096;
 
@@ -240,10 +236,7 @@ function checkClaims(data: BundlePayload, options: VerifyBundleOptions): void {
 /** Assumed lifetime of an Athenz bundle, in milliseconds: the default of an Athenz server, 7 days. */
 const athenzLifeMs = 604_800_000;
 
-/**
- * Time from which a bundle should be replaced by a whole new one: in the last quarter of its life. Milliseconds since
- * the epoch.
- */
+/** Time from which a bundle should be replaced by a whole new one: in the last quarter of its life. Milliseconds since the epoch. */
 export function freshUntil({ origin, issued, expires }: Pick<BundlePayload, 'origin' | 'issued' | 'expires'>): number {
   const start = origin === 'athenz' ? Math.max(issued, expires - athenzLifeMs) : issued;
   return start + (expires - start) * 0.75;

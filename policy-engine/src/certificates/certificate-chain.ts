@@ -13,10 +13,9 @@ export interface CertificateChain {
 }
 
 /**
- * Time until which the certificate is valid as issued to a client by one of the authorities, itself or over the
- * intermediates: by signature, with every issuer within its dates, and by the rules of RFC 5280 §6.1 that
- * `path-rules.ts` has. `undefined` when it is not. The dates of the certificate itself are for the caller to compare.
- * Revocation lists are not read. Times in milliseconds since the epoch.
+ * Time until which the certificate is valid as issued to a client by one of the authorities, itself or over the intermediates: by signature,
+ * with every issuer within its dates, and by the rules of RFC 5280 §6.1 that `path-rules.ts` has. `undefined` when it is not. The dates of the
+ * certificate itself are for the caller to compare. Revocation lists are not read. Times in milliseconds since the epoch.
  */
 export function issuedUntil(
   chain: CertificateChain,

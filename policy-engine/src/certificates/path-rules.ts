@@ -132,10 +132,7 @@ function keyUsageOf(extension: Extension | undefined): number | undefined {
   return first;
 }
 
-/**
- * True if a public key is at least as strong as those of tokens. RSA moduli have whole octets (CA/Browser Forum
- * §6.1.5).
- */
+/** True if a public key is at least as strong as those of tokens. RSA moduli have whole octets (CA/Browser Forum §6.1.5). */
 function isStrong({ publicKey }: X509Certificate, key: DerReader): boolean {
   const { asymmetricKeyType: type, asymmetricKeyDetails: { modulusLength = 0 } = {} } = publicKey;
   if (type === 'rsa') return modulusLength >= weakestRsaBits && modulusLength % 8 === 0;

@@ -27,13 +27,10 @@ export interface EngineOptions {
   requireBound?: boolean;
   /** Maximum lead of `nbf` and `iat` over the own clock, in seconds. Default 60; the expiry has no allowance. */
   skewSeconds?: number;
-  /**
-   * Accepts also tokens with `typ` `JWT` or none, and without `iat`, `jti` or `client_id`. Default false: RFC 9068 §2.
-   */
+  /** Accepts also tokens with `typ` `JWT` or none, and without `iat`, `jti` or `client_id`. Default false: RFC 9068 §2. */
   legacyTypes?: boolean;
   /**
-   * Accepts also the audience `domain:role` (`role_in_aud_claim` of Athenz); the role must be one of the token's.
-   * Default: as `athenzBundles`.
+   * Accepts also the audience `domain:role` (`role_in_aud_claim` of Athenz); the role must be one of the token's. Default: as `athenzBundles`.
    */
   roleInAudience?: boolean;
   /** Refuse tokens that live longer, in seconds. Default: no bound of the verifier's own. */
@@ -46,10 +43,7 @@ export interface EngineOptions {
   records?: RecordOptions;
   /** Counter of decisions. Default: none, which costs nothing. */
   meter?: Meter;
-  /**
-   * Called for every file that could not be used, and for every call that failed inside and was answered
-   * `DENY_INVALID_PARAMETERS`.
-   */
+  /** Called for every file that could not be used, and for every call that failed inside and was answered `DENY_INVALID_PARAMETERS`. */
   onError?: OnError;
 }
 

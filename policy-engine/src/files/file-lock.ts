@@ -17,10 +17,9 @@ export interface LockWait {
 }
 
 /**
- * Takes the lock of a dedicated file, which is created (mode 0600) if absent and removed with the lock. It is the lock
- * that SQLite takes on a file (`fcntl`), as Node has no other: it ends with the process, however that ends, and also
- * excludes other parts of the same process. Dispose it to release it. Undefined if another holder kept it until the
- * timeout. Throws the error of the file system.
+ * Takes the lock of a dedicated file, which is created (mode 0600) if absent and removed with the lock. It is the lock that SQLite takes on a
+ * file (`fcntl`), as Node has no other: it ends with the process, however that ends, and also excludes other parts of the same process. Dispose
+ * it to release it. Undefined if another holder kept it until the timeout. Throws the error of the file system.
  */
 export async function lockFile(path: string, { waitMs, signal }: LockWait): Promise<AsyncDisposable | undefined> {
   const end = performance.now() + waitMs;
@@ -74,8 +73,8 @@ export interface HeldFile {
 }
 
 /**
- * Locks an open file, even if its name comes to mean another one. Undefined if the lock is held elsewhere. Throws the
- * error of SQLite, with its `errcode`.
+ * Locks an open file, even if its name comes to mean another one. Undefined if the lock is held elsewhere. Throws the error of SQLite, with its
+ * `errcode`.
  */
 export async function holdFile(path: string): Promise<HeldFile | undefined> {
   // Loaded on demand: most programs that write files take no lock.

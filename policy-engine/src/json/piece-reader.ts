@@ -22,10 +22,7 @@ export interface PieceOptions {
    * Whether they are UTF-8 without control characters is not looked at.
    */
   readonly bytesOf?: string | undefined;
-  /**
-   * Called with the offsets of a member of the outermost object, where its value is an object or a list longer than a
-   * piece.
-   */
+  /** Called with the offsets of a member of the outermost object, where its value is an object or a list longer than a piece. */
   readonly onMember?: ((name: string | undefined, begin: number, end: number) => void) | undefined;
 }
 
@@ -162,10 +159,7 @@ export class PieceReader {
     parent.from = this.#behindComma(this.#scanner.at);
   }
 
-  /**
-   * Offset of the next item or member behind a value that ends at `at`; the bracket that closes their container where
-   * there is none.
-   */
+  /** Offset of the next item or member behind a value that ends at `at`; the bracket that closes their container where there is none. */
   #behindComma(at: number): number {
     let end = at;
     while (blanks.includes(this.#bytes[end] ?? 0)) end += 1;

@@ -1,10 +1,7 @@
 import { natively } from '../natively.ts';
 import { JsonLimitError, JsonSyntaxError } from './json-errors.ts';
 
-/**
- * Limits on the content of a text, whatever its length: small values cost more than their characters. Default: no
- * limit.
- */
+/** Limits on the content of a text, whatever its length: small values cost more than their characters. Default: no limit. */
 export interface JsonLimits {
   /** Items of one array. */
   readonly items?: number;
@@ -60,8 +57,8 @@ class Level {
   /** Items or members before the current one. */
   count = 0;
   /**
-   * Offsets at which the names of the former object here begin and end, in its order and with their quotes; while the
-   * current one has the same names in the same order, none of them can be a duplicate.
+   * Offsets at which the names of the former object here begin and end, in its order and with their quotes; while the current one has the same
+   * names in the same order, none of them can be a duplicate.
    */
   readonly nameStarts: number[] = [];
   readonly nameEnds: number[] = [];
@@ -85,9 +82,9 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const replacing = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /**
- * Scanner that validates a text in UTF-8 in one pass by the rules of a strict reader, without making the values:
- * `JSON.parse` accepts a valid text with the same meaning as every other reader. One loop over the bytes, so that it is
- * cheap in a program that was just started too. The content of strings is skipped: decoders check that it is UTF-8.
+ * Scanner that validates a text in UTF-8 in one pass by the rules of a strict reader, without making the values: `JSON.parse` accepts a valid
+ * text with the same meaning as every other reader. One loop over the bytes, so that it is cheap in a program that was just started too. The
+ * content of strings is skipped: decoders check that it is UTF-8.
  */
 export class JsonScanner {
   readonly #bytes: Uint8Array;
@@ -150,8 +147,8 @@ export class JsonScanner {
   }
 
   /**
-   * Scans until `until` is passed, or one of the `watched` outermost containers closes, or `longest` characters of a
-   * longer string were passed. Throws as `scan` does.
+   * Scans until `until` is passed, or one of the `watched` outermost containers closes, or `longest` characters of a longer string were passed.
+   * Throws as `scan` does.
    */
   scanTo(until: number, watched: number, longest: number): Stop {
     if (this.#isInString) return this.#readOnInString(longest);
@@ -170,8 +167,8 @@ export class JsonScanner {
   }
 
   /**
-   * Skips natively to the quote that ends the string that is being read: the caller checks that everything before it
-   * may stand in a string. Stays at its position when there is an escape.
+   * Skips natively to the quote that ends the string that is being read: the caller checks that everything before it may stand in a string.
+   * Stays at its position when there is an escape.
    */
   jumpToQuote(): void {
     const bytes = natively(this.#bytes);
@@ -266,10 +263,7 @@ export class JsonScanner {
     return level;
   }
 
-  /**
-   * Behind a value: reads a comma (and the next name), or the bracket that closes the container, and then returns
-   * false.
-   */
+  /** Behind a value: reads a comma (and the next name), or the bracket that closes the container, and then returns false. */
   #more(): boolean {
     const level = this.#levels[this.#depth - 1] as Level;
     if (level.isTwice) throw this.#error('a member twice');

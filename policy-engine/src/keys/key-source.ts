@@ -11,8 +11,8 @@ export interface KeySource {
   /** The key of this name, when it may verify that kind of object. Rejects only when the source itself fails. */
   find(kid: string, purpose: KeyPurpose): Promise<CryptoKey | undefined>;
   /**
-   * Counter of withdrawals and replacements of keys: earlier verifications are repeated after a change. A source that
-   * cannot tell leaves it out; then everything is verified again after a minute.
+   * Counter of withdrawals and replacements of keys: earlier verifications are repeated after a change. A source that cannot tell leaves it out;
+   * then everything is verified again after a minute.
    */
   readonly revision?: number;
   /** Error of the latest refresh of keys, if it failed; `health()` reports it. */
@@ -50,9 +50,8 @@ export function staticKeys(list: JwkList, rules: KeyRules = {}): KeySource {
 }
 
 /**
- * True if two key sets have a key in common: the same name over the same material. Rotation publishes a key before it
- * signs and keeps one until its last signature ends, so that two sets of one issuer always share one; a set that shares
- * none belongs to another issuer.
+ * True if two key sets have a key in common: the same name over the same material. Rotation publishes a key before it signs and keeps one until
+ * its last signature ends, so that two sets of one issuer always share one; a set that shares none belongs to another issuer.
  */
 export function sharesKey(before: JwkList, after: JwkList): boolean {
   const known = new Set(decodeJwkList(before).keys.map(materialOf));

@@ -35,9 +35,9 @@ interface Known {
 }
 
 /**
- * Keys that are refreshed at an interval, and when an unknown name turns up: one refresh at a time, and for unknown
- * names at most one in `pauseMs`, however many are asked for. A refresh that fails, that finds no key, or that finds
- * keys of another issuer leaves the known keys in force.
+ * Keys that are refreshed at an interval, and when an unknown name turns up: one refresh at a time, and for unknown names at most one in
+ * `pauseMs`, however many are asked for. A refresh that fails, that finds no key, or that finds keys of another issuer leaves the known keys in
+ * force.
  */
 export class ReloadingKeys implements KeySource {
   readonly #options: ReloadOptions;

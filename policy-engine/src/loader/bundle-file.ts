@@ -49,10 +49,7 @@ function domainNamed(name: string): DomainName | undefined {
   }
 }
 
-/**
- * Possible domains of a bundle. Nothing is verified here: loading it for a domain does, and the file name is the digest
- * of the right one.
- */
+/** Possible domains of a bundle. Nothing is verified here: loading it for a domain does, and the file name is the digest of the right one. */
 function domainsIn(bundle: Uint8Array): DomainName[] {
   const [, payload = ''] = /"payload"\s*:\s*"([\w-]*)"/.exec(Buffer.from(bundle).toString('latin1')) ?? [];
   const text = Buffer.from(payload, 'base64url').toString('latin1');

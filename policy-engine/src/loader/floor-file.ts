@@ -5,8 +5,8 @@ import { decodeFloors, encodeFloors, maxFloorsBytes } from './decode-floors.ts';
 import { readProtectedFile, systemCode } from './read-file.ts';
 
 /**
- * Floor of each domain that was ever in force, in a file that outlives the engine; without a path in memory only. A
- * malformed file is reported and left for the operator to examine; until it is removed the floors hold in memory.
+ * Floor of each domain that was ever in force, in a file that outlives the engine; without a path in memory only. A malformed file is reported
+ * and left for the operator to examine; until it is removed the floors hold in memory.
  */
 export class FloorFile {
   readonly #path: string | undefined;

@@ -67,8 +67,8 @@ export async function loadBundle(bytes: Uint8Array, options: LoadBundleOptions):
 }
 
 /**
- * Floor of the bundle. Its digest is computed where it must be compared: the floor of the same epoch and version has
- * another content, or its own digest is not known either. Throws the refusal of a bundle that may not follow.
+ * Floor of the bundle. Its digest is computed where it must be compared: the floor of the same epoch and version has another content, or its own
+ * digest is not known either. Throws the refusal of a bundle that may not follow.
  */
 async function compareWithFloor(bundle: OpenedBundle, options: LoadBundleOptions): Promise<Successor> {
   const { domain, floors, needsDigest } = options;

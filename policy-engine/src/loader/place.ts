@@ -14,8 +14,8 @@ export interface Place {
 export const linksPerCheck = 100;
 
 /**
- * Current target of the path. Costs one `stat` of the directory and one of each link; the names are read only if they
- * differ from those of `known`. Never throws.
+ * Current target of the path. Costs one `stat` of the directory and one of each link; the names are read only if they differ from those of
+ * `known`. Never throws.
  */
 export async function placeOf(path: string, known: Place | undefined): Promise<Place> {
   const own = await identityOf(path);

@@ -183,8 +183,8 @@ export class PolicyDirectories {
 }
 
 /**
- * Requires an issuer when there are several directories: only `iss` tells under which directory's keys a token belongs.
- * Throws `PolicyEngineError('invalid-options')`.
+ * Requires an issuer when there are several directories: only `iss` tells under which directory's keys a token belongs. Throws
+ * `PolicyEngineError('invalid-options')`.
  */
 function requireOneIssuer(directories: readonly PolicyDirectory[]): void {
   const [issuer, ...others] = new Set(directories.flatMap(({ issuers }) => issuers));

@@ -29,9 +29,8 @@ export interface DirectoryOptions {
   /** RSA keys of `keys.json` with fewer bits are left out. Default and least: 2048. */
   minRsaBits?: number;
   /**
-   * Accepts also bundles of a genuine Athenz server, in its JWS form: ordered by `modified`, signed with ES256 or
-   * RS256, and a missing effect in them is ALLOW. A bundle of a Signet server is verified as ever, and none of Athenz
-   * follows it. Default false.
+   * Accepts also bundles of a genuine Athenz server, in its JWS form: ordered by `modified`, signed with ES256 or RS256, and a missing effect in
+   * them is ALLOW. A bundle of a Signet server is verified as ever, and none of Athenz follows it. Default false.
    */
   athenzBundles?: boolean;
   /** Called for every file that could not be used. An exception is ignored. */
@@ -40,10 +39,7 @@ export interface DirectoryOptions {
 
 interface OpenDirectoryOptions extends DirectoryOptions {
   readonly clock: Clock;
-  /**
-   * True if the common floors are compared with bundles of other directories or written: each bundle then comes with
-   * its digest.
-   */
+  /** True if the common floors are compared with bundles of other directories or written: each bundle then comes with its digest. */
   readonly needsDigests: boolean;
 }
 

@@ -10,10 +10,7 @@ type FileRead =
 
 const [groupWrite, everyoneWrite] = [0o020, 0o002];
 
-/**
- * Users other than the owner that a mode lets write to a file or a folder; undefined for none, and where there are no
- * modes.
- */
+/** Users other than the owner that a mode lets write to a file or a folder; undefined for none, and where there are no modes. */
 export function otherWriters(mode: number): string | undefined {
   if (process.platform === 'win32') return undefined;
   if ((mode & everyoneWrite) !== 0) return 'everyone';

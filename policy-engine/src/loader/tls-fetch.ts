@@ -11,8 +11,8 @@ export interface KeysTls {
   /** The private key of `cert`. */
   key?: string;
   /**
-   * Expected identity in the server's certificate, as services get certificates of the same authority: a principal, a
-   * SPIFFE id, or `host-name` for a server with a public certificate. Default `sys.auth.server`.
+   * Expected identity in the server's certificate, as services get certificates of the same authority: a principal, a SPIFFE id, or `host-name`
+   * for a server with a public certificate. Default `sys.auth.server`.
    */
   serverIdentity?: string;
 }

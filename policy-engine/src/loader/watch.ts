@@ -19,15 +19,14 @@ interface WatchOptions {
 const settleMs = 20;
 
 /**
- * Interval of the check which directory the path leads to, in milliseconds. Events follow the directory that was there
- * when they were requested, so there is none for another directory in its place.
+ * Interval of the check which directory the path leads to, in milliseconds. Events follow the directory that was there when they were requested,
+ * so there is none for another directory in its place.
  */
 export const placeCheckMs = 2000;
 
 /**
- * Trigger for scans of a directory: soon after a file event, when its path leads to another directory, and at intervals
- * without a hint, as events get lost on network file systems. A hint is no more than that. Nothing here keeps the
- * process alive.
+ * Trigger for scans of a directory: soon after a file event, when its path leads to another directory, and at intervals without a hint, as
+ * events get lost on network file systems. A hint is no more than that. Nothing here keeps the process alive.
  */
 export class Watch {
   readonly #directory: string;

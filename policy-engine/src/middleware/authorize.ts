@@ -27,8 +27,8 @@ interface Refused<Headers> {
 }
 
 /**
- * Result for a request. `headers` of an allowed one belong on the answer of the service, which may have a
- * `Cache-Control` of its own and adds to `Vary`.
+ * Result for a request. `headers` of an allowed one belong on the answer of the service, which may have a `Cache-Control` of its own and adds to
+ * `Vary`.
  */
 export type Outcome = { kind: 'allowed'; headers: AnswerHeaders; decision: Decision } | Refused<AnswerHeaders>;
 

@@ -154,9 +154,9 @@ const unknownIssuer: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * True if TLS has refused the certificate, which no check of its signatures here outweighs. Only a server with
- * revocation lists can tell which certificates are on them: there a certificate is valid only if TLS accepted it, and
- * one of a later handshake, whose result Node does not keep, is not.
+ * True if TLS has refused the certificate, which no check of its signatures here outweighs. Only a server with revocation lists can tell which
+ * certificates are on them: there a certificate is valid only if TLS accepted it, and one of a later handshake, whose result Node does not keep,
+ * is not.
  */
 function wasRefused(socket: NodeSocket, isFixed: boolean): boolean {
   if (mayHaveLists(socket)) return !isFixed || socket.authorized !== true;
@@ -170,8 +170,8 @@ function mayHaveLists(socket: NodeSocket): boolean {
 }
 
 /**
- * True if the handshake of a connection is its only one: TLS 1.3 has no other, and for TLS 1.2 the server keeps its
- * initial options. An unreadable option is treated as a server that renegotiates.
+ * True if the handshake of a connection is its only one: TLS 1.3 has no other, and for TLS 1.2 the server keeps its initial options. An
+ * unreadable option is treated as a server that renegotiates.
  */
 function hasOneHandshake(socket: NodeSocket): boolean {
   if (socket.getProtocol?.() === 'TLSv1.3') return true;

@@ -36,11 +36,10 @@ export type ExpressMiddleware = (
 ) => Promise<void>;
 
 /**
- * Express middleware, of one route or in front of all, that lets a request pass only when the engine answers ALLOW; the
- * decision is then in `req.signet` and `res.locals.signet`. Everything else is answered here: 400, 401 (with
- * `rfc6750`), 403 or 404 with a `ResourceError`. Without `rule` it answers `{ for(action, resource) }`, which makes the
- * middleware of each route. Throws `PolicyEngineError('invalid-options')` for wrong options, and when the served
- * domains are not stated.
+ * Express middleware, of one route or in front of all, that lets a request pass only when the engine answers ALLOW; the decision is then in
+ * `req.signet` and `res.locals.signet`. Everything else is answered here: 400, 401 (with `rfc6750`), 403 or 404 with a `ResourceError`. Without
+ * `rule` it answers `{ for(action, resource) }`, which makes the middleware of each route. Throws `PolicyEngineError('invalid-options')` for
+ * wrong options, and when the served domains are not stated.
  */
 export function protect(options: SharedOptions): RouteProtection<ExpressMiddleware>;
 export function protect(options: ProtectOptions): ExpressMiddleware;

@@ -30,10 +30,10 @@ declare module 'fastify' {
 export type FastifyHook = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
 /**
- * A Fastify `onRequest` hook, for one route or for all, that lets a request pass only when the engine answers ALLOW;
- * the decision is then in `request.signet`. Everything else is answered here: 400, 401 (with `rfc6750`), 403 or 404
- * with a `ResourceError`. Without `rule` it answers `{ for(action, resource) }`, which makes the hook of each route.
- * Throws `PolicyEngineError('invalid-options')` for wrong options, and when the served domains are not stated.
+ * A Fastify `onRequest` hook, for one route or for all, that lets a request pass only when the engine answers ALLOW; the decision is then in
+ * `request.signet`. Everything else is answered here: 400, 401 (with `rfc6750`), 403 or 404 with a `ResourceError`. Without `rule` it answers `{
+ * for(action, resource) }`, which makes the hook of each route. Throws `PolicyEngineError('invalid-options')` for wrong options, and when the
+ * served domains are not stated.
  */
 export function protect(options: SharedOptions): RouteProtection<FastifyHook>;
 export function protect(options: ProtectOptions): FastifyHook;

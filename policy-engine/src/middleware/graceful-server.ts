@@ -44,9 +44,8 @@ const sweepMs = 50;
 const pausesToWait = 3;
 
 /**
- * Follows the connections of a server that does not listen yet. Node's own `close` ends idle connections at once, also
- * those on which a request is just arriving, and leaves those that never finish their TLS handshake. `monotonic` is a
- * clock that is never set, in milliseconds.
+ * Follows the connections of a server that does not listen yet. Node's own `close` ends idle connections at once, also those on which a request
+ * is just arriving, and leaves those that never finish their TLS handshake. `monotonic` is a clock that is never set, in milliseconds.
  */
 export function gracefulServer(
   server: HttpServer | HttpsServer,
@@ -125,8 +124,8 @@ async function close(
     for (const response of connection.open) announceEnd(connection, response);
   }
   await new Promise((resolve) => setTimeout(resolve, delayMs));
-  // Connections made while this process was busy are accepted first: closing the port resets those that wait at it.
-  // Timers come before that, and `setImmediate` after.
+  // Connections made while this process was busy are accepted first: closing the port resets those that wait at it. Timers come before that, and
+  // `setImmediate` after.
   await new Promise((resolve) => setImmediate(resolve));
   // Node's `close` calls it.
   server.closeIdleConnections = () => undefined;
@@ -148,9 +147,8 @@ async function close(
 }
 
 /**
- * Ends the connections without a request for `idleMs`, and those that have not begun in that time. What arrived before
- * `now` has been read. INVARIANT: a handshake that was answered is not cut off before the deadline: for its client it
- * may be over, and a request on the way.
+ * Ends the connections without a request for `idleMs`, and those that have not begun in that time. What arrived before `now` has been read.
+ * INVARIANT: a handshake that was answered is not cut off before the deadline: for its client it may be over, and a request on the way.
  */
 function sweep(
   { accepted, connections }: Following,
@@ -169,10 +167,7 @@ function sweep(
   for (const socket of accepted) if (socket.bytesWritten === 0 && !speaking.has(peerOf(socket))) socket.destroy();
 }
 
-/**
- * Announces with the last answer of a connection that it is the last one; further requests that were already sent are
- * answered first.
- */
+/** Announces with the last answer of a connection that it is the last one; further requests that were already sent are answered first. */
 function announceEnd(connection: Connection, response: ServerResponse): void {
   const { writeHead } = response;
   response.writeHead = (...head: unknown[]) => {

@@ -9,8 +9,8 @@ interface Ends {
 }
 
 /**
- * Generation of the authorities (number of removals) when the handshake of each connection began. Servers are followed
- * from the first request on.
+ * Generation of the authorities (number of removals) when the handshake of each connection began. Servers are followed from the first request
+ * on.
  */
 export class Handshakes {
   readonly #generation: () => number;
@@ -52,8 +52,8 @@ function followedOf(server: EventEmitter): Followed {
 class Followed {
   readonly #listeners: ((connection: object) => void)[] = [];
   /**
-   * Connections by both ends: a TLS connection is another object than the one below it. INVARIANT: those without ends
-   * are not here, lest one passes for another.
+   * Connections by both ends: a TLS connection is another object than the one below it. INVARIANT: those without ends are not here, lest one
+   * passes for another.
    */
   readonly #connections = new Map<string, object>();
 

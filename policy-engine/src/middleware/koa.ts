@@ -28,10 +28,10 @@ declare module 'koa' {
 export type KoaMiddleware = (context: KoaContext, next: () => Promise<unknown>) => Promise<unknown>;
 
 /**
- * Koa middleware, of one route or in front of all, that lets a request pass only when the engine answers ALLOW; the
- * decision is then in `ctx.state.signet`. Everything else is answered here: 400, 401 (with `rfc6750`), 403 or 404 with
- * a `ResourceError`. Without `rule` it answers `{ for(action, resource) }`, which makes the middleware of each route.
- * Throws `PolicyEngineError('invalid-options')` for wrong options, and when the served domains are not stated.
+ * Koa middleware, of one route or in front of all, that lets a request pass only when the engine answers ALLOW; the decision is then in
+ * `ctx.state.signet`. Everything else is answered here: 400, 401 (with `rfc6750`), 403 or 404 with a `ResourceError`. Without `rule` it answers
+ * `{ for(action, resource) }`, which makes the middleware of each route. Throws `PolicyEngineError('invalid-options')` for wrong options, and
+ * when the served domains are not stated.
  */
 export function protect(options: SharedOptions): RouteProtection<KoaMiddleware>;
 export function protect(options: ProtectOptions): KoaMiddleware;

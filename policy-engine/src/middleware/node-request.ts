@@ -6,10 +6,7 @@ import type { ProtectedRequest } from './protect-options.ts';
 export interface NodeRequest {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
-  /**
-   * Headers as received, names and values alternating: the only form in which HTTP/2 requests keep repeated headers
-   * apart.
-   */
+  /** Headers as received, names and values alternating: the only form in which HTTP/2 requests keep repeated headers apart. */
   readonly rawHeaders: readonly string[];
   readonly headersDistinct?: { readonly [name: string]: readonly string[] | undefined };
   readonly socket: NodeSocket;

@@ -48,20 +48,14 @@ export function reportRefusal(onRefusal: OnRefusal | undefined, parts: RefusalPa
   }
 }
 
-/**
- * Refusal in one line, with names of callers in quotes, so that none of them makes a line of its own or commands a
- * terminal.
- */
+/** Refusal in one line, with names of callers in quotes, so that none of them makes a line of its own or commands a terminal. */
 function inOneLine(refusal: Omit<Refusal, 'text'>, message: string): string {
   const { method, path, asked, status, decision, hint } = refusal;
   const question = asked === undefined ? '' : ` (${quoted(asked.action)} on ${quoted(asked.resource)})`;
   return `${quoted(`${method} ${path}`)}${question}: ${status} ${decision?.status ?? message}; ${hint}`;
 }
 
-/**
- * Characters that JSON may hold unescaped, and terminals and log readers take for line ends, commands, or a change of
- * writing direction.
- */
+/** Characters that JSON may hold unescaped, and terminals and log readers take for line ends, commands, or a change of writing direction. */
 const deceiving = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 function quoted(text: unknown): string {

@@ -21,18 +21,14 @@ export interface RequiredAccess {
   readonly resource: string;
 }
 
-/**
- * Maps a request to the access that it requires. `undefined`: no rule covers it, so it is refused as an unknown
- * endpoint (404).
- */
+/** Maps a request to the access that it requires. `undefined`: no rule covers it, so it is refused as an unknown endpoint (404). */
 export type Rule = (request: RuleInput) => RequiredAccess | undefined;
 
 /** Rules for requests, and the domains that are served. */
 export interface RuleOptions {
   /**
-   * Required access of every request, for the middleware of one route; or a function of the request. It may be called
-   * more than once for a request: a path that a router could read in another way is refused (400) when the answers
-   * differ.
+   * Required access of every request, for the middleware of one route; or a function of the request. It may be called more than once for a
+   * request: a path that a router could read in another way is refused (400) when the answers differ.
    */
   rule: RequiredAccess | Rule;
   /**
@@ -54,10 +50,7 @@ export interface SeenRequest {
   readonly route?: string | undefined;
 }
 
-/**
- * Required access of a request, the resource with its domain wherever the service states one; or the answer to a caller
- * that may not ask.
- */
+/** Required access of a request, the resource with its domain wherever the service states one; or the answer to a caller that may not ask. */
 export type RuleOutcome =
   | { readonly kind: 'asked'; readonly asked: RequiredAccess }
   | { readonly kind: 'refused'; readonly code: 400 | 404; readonly message: string }
@@ -114,8 +107,8 @@ export class RequestRule {
   }
 
   /**
-   * Alternative readings of the path by a router: without regard to case, up to a `;`, as rewritten upstream, or with
-   * an empty parameter behind the `/` at its end.
+   * Alternative readings of the path by a router: without regard to case, up to a `;`, as rewritten upstream, or with an empty parameter behind
+   * the `/` at its end.
    */
   #readings({ target, routedTarget = target, route }: SeenRequest, path: string): readonly string[] {
     if (typeof this.#options.rule !== 'function') return [];

@@ -12,10 +12,9 @@ export interface UpgradeSocket {
 }
 
 /**
- * Handler for the `upgrade` event of a server (WebSocket), whose requests pass no middleware. Resolves to the decision
- * when the engine answers ALLOW; otherwise it has answered the request, ended the connection, and resolves to
- * `undefined`. A rule that throws is answered with 500. Throws `PolicyEngineError('invalid-options')` when the served
- * domains are not stated.
+ * Handler for the `upgrade` event of a server (WebSocket), whose requests pass no middleware. Resolves to the decision when the engine answers
+ * ALLOW; otherwise it has answered the request, ended the connection, and resolves to `undefined`. A rule that throws is answered with 500.
+ * Throws `PolicyEngineError('invalid-options')` when the served domains are not stated.
  */
 export function protectUpgrade(
   options: ProtectOptions,

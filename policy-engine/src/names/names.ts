@@ -29,10 +29,7 @@ export type PolicyName = Name<'PolicyName'>;
 export type ServiceName = Name<'ServiceName'>;
 /** An action, e.g. `read`. */
 export type ActionName = Name<'ActionName'>;
-/**
- * Acting principal: a service `domain.service`, a user `user.name`, or a group `domain:group.name` where that is
- * stated.
- */
+/** Acting principal: a service `domain.service`, a user `user.name`, or a group `domain:group.name` where that is stated. */
 export type PrincipalName = Name<'PrincipalName'>;
 /** The name of a key of a service; keeps its case. */
 export type KeyId = Name<'KeyId'>;

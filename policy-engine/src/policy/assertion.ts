@@ -5,9 +5,7 @@ import { areConditions, type CompiledConditions, compileConditions, costOfCondit
 import type { DecidingAssertion, Decision, PolicyRevision } from './decision.ts';
 import { compilePattern, isPattern, type Pattern, patternProblem } from './pattern.ts';
 
-/**
- * Assertion: the holders of `role` may (or, with `DENY`, may not) do `action` on `resource`. Each may hold `*` and `?`.
- */
+/** Assertion: the holders of `role` may (or, with `DENY`, may not) do `action` on `resource`. Each may hold `*` and `?`. */
 export interface AssertionInput {
   id?: number;
   /** `ALLOW` when absent. */

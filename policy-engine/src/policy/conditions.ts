@@ -89,10 +89,7 @@ function compileSet(map: Readonly<Record<string, { operator: string; value: stri
   return set;
 }
 
-/**
- * Compiles a condition; `value` may be several with commas. Undefined for a key or an operator that this version does
- * not know.
- */
+/** Compiles a condition; `value` may be several with commas. Undefined for a key or an operator that this version does not know. */
 function compileCondition(key: ConditionKey, operatorName: string, value: string): Condition | undefined {
   const folded = foldAscii(operatorName);
   const operator = conditionOperators.find((known) => foldAscii(known) === folded);
@@ -123,9 +120,8 @@ export function foldContext(context: DecisionContext | undefined): FoldedContext
 }
 
 /**
- * True if an assertion of this effect applies in the context (of `foldContext`). If that is unknown, as the condition
- * is unknown, or the value missing or not of the operator's kind, an ALLOW does not apply and a DENY does: silence
- * never widens access.
+ * True if an assertion of this effect applies in the context (of `foldContext`). If that is unknown, as the condition is unknown, or the value
+ * missing or not of the operator's kind, an ALLOW does not apply and a DENY does: silence never widens access.
  */
 export function conditionsCount(
   conditions: CompiledConditions,

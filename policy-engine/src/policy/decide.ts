@@ -59,9 +59,7 @@ function fullName({ prefix, domain }: DomainPolicy, resource: string): string | 
   return name === undefined ? undefined : prefix + name;
 }
 
-/**
- * Status that refuses a request before any policy is looked at; for requests to domains whose policy cannot be used.
- */
+/** Status that refuses a request before any policy is looked at; for requests to domains whose policy cannot be used. */
 export function checkRequest(
   domain: string,
   roles: readonly string[],

@@ -14,10 +14,7 @@ export interface DomainPolicy {
   /** True if resources are compared with their domain, as written. */
   readonly qualified: boolean;
   readonly revision: PolicyRevision | undefined;
-  /**
-   * Warnings for the author: assertions that can never match, or whose conditions cannot be evaluated. One sentence
-   * each.
-   */
+  /** Warnings for the author: assertions that can never match, or whose conditions cannot be evaluated. One sentence each. */
   readonly problems: readonly string[];
   /** Number of all assertions, also those that can never match. */
   readonly assertionCount: number;

@@ -29,14 +29,11 @@ export interface PolicyExplanation {
   readonly status: Status;
   /** The assertion that decided, and the role of the caller that brought it in. */
   readonly decidedBy?: { readonly policy: string; readonly assertion: DecidingAssertion; readonly heldRole: string };
-  /**
-   * Near misses of a denial: the assertions that come closest to allowing, best first, and those that deny; at most
-   * ten.
-   */
+  /** Near misses of a denial: the assertions that come closest to allowing, best first, and those that deny; at most ten. */
   readonly nearMisses: readonly NearMiss[];
   /**
-   * Smallest set of changes to memberships and policy after which a denied request is allowed. Empty for an ALLOW, and
-   * where no such change helps.
+   * Smallest set of changes to memberships and policy after which a denied request is allowed. Empty for an ALLOW, and where no such change
+   * helps.
    */
   readonly changes: readonly Change[];
 }
@@ -54,8 +51,8 @@ interface Query {
 }
 
 /**
- * Decision of `decideInDomain` with the reasons. Looks at every assertion: for people, not for every request. Where
- * that is too much work, only the deciding assertion is given.
+ * Decision of `decideInDomain` with the reasons. Looks at every assertion: for people, not for every request. Where that is too much work, only
+ * the deciding assertion is given.
  */
 // biome-ignore lint/complexity/useMaxParams: published with these five; to change them would break callers
 export function explainInDomain(
@@ -85,10 +82,7 @@ export function explainInDomain(
   }
 }
 
-/**
- * True if the status needs no explanation by assertions; where the budget is spent, examining all of them would cost
- * far more.
- */
+/** True if the status needs no explanation by assertions; where the budget is spent, examining all of them would cost far more. */
 function isAllOfIt(status: Status): boolean {
   return ['ALLOW', 'DENY_INVALID_PARAMETERS', 'DENY_DOMAIN_MISMATCH', 'DENY_BUDGET_EXCEEDED'].includes(status);
 }
@@ -127,20 +121,14 @@ function missesOf(assertion: CompiledAssertion, roles: readonly string[], query:
 /** Sentinel above the widest assertion, with one place for those that deny. */
 const widest = 8;
 
-/**
- * Breadth of an assertion beyond one action and one resource: of two that would help, the narrower one is the better
- * advice.
- */
+/** Breadth of an assertion beyond one action and one resource: of two that would help, the narrower one is the better advice. */
 function breadth({ action, target, role }: CompiledAssertion): number {
   const width = ({ kind }: Pattern) => (kind === 'any' ? 2 : Number(kind !== 'exact'));
   const targetWidth = typeof target === 'string' ? 0 : width(target);
   return width(action.pattern) + targetWidth + Number(role.pattern !== undefined);
 }
 
-/**
- * Denying assertions first; then allowing ones by how little is missing, the narrower first, in the order of the
- * policies.
- */
+/** Denying assertions first; then allowing ones by how little is missing, the narrower first, in the order of the policies. */
 function nearMissesOf(policy: DomainPolicy, roles: readonly string[], query: Query): NearMiss[] {
   const byDistance: NearMiss[][] = Array.from({ length: 4 * widest }, () => []);
   for (const assertion of policy.assertions) {
@@ -174,8 +162,8 @@ function smallestChange(policy: DomainPolicy, roles: readonly string[], query: Q
 }
 
 /**
- * Smallest grant for a caller without any role: one must be granted, and whatever denies it must go. Denying assertions
- * are only counted until the role is found: thousands of roles may each have thousands of them.
+ * Smallest grant for a caller without any role: one must be granted, and whatever denies it must go. Denying assertions are only counted until
+ * the role is found: thousands of roles may each have thousands of them.
  */
 function smallestGrant(
   policy: DomainPolicy,

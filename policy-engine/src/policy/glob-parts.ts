@@ -11,9 +11,7 @@ export function globParts(glob: string): GlobParts | undefined {
   return glob.length > longestText || glob.includes('?') ? undefined : glob.split('*');
 }
 
-/**
- * True if the parts stand in the text in their order, the first and the last at its ends; `undefined` for a long text.
- */
+/** True if the parts stand in the text in their order, the first and the last at its ends; `undefined` for a long text. */
 export function matchesParts(parts: GlobParts, text: string, work: Work): boolean | undefined {
   if (text.length > longestText) return undefined;
   const first = parts[0] ?? '';

@@ -55,8 +55,8 @@ class LiteralTable<T> {
 }
 
 /**
- * Index from a text to the values of all patterns that match it. Each of many patterns is kept by its rarest literal,
- * so that only those are compared whose literal is in the text. Every look-up and comparison is charged to the search.
+ * Index from a text to the values of all patterns that match it. Each of many patterns is kept by its rarest literal, so that only those are
+ * compared whose literal is in the text. Every look-up and comparison is charged to the search.
  */
 export class PatternIndex<T extends Ranked> {
   /** Few patterns, and those without a literal. */

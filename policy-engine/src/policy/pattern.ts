@@ -113,10 +113,7 @@ function startsWith(text: string, prefix: string): boolean {
   return true;
 }
 
-/**
- * True if first and last character fit, unless they are wildcards: this tells most globs apart from texts that they do
- * not match.
- */
+/** True if first and last character fit, unless they are wildcards: this tells most globs apart from texts that they do not match. */
 function fitsAtEnds(glob: string, text: string): boolean {
   const first = glob.charCodeAt(0);
   const last = glob.charCodeAt(glob.length - 1);
@@ -127,9 +124,9 @@ function fitsAtEnds(glob: string, text: string): boolean {
 }
 
 /**
- * True if `pattern` matches the whole of `text`: `*` stands for any run of characters, also none and also across `.`,
- * `:`, `/` and line ends; `?` stands for exactly one code point; everything else for itself, in the case given. The
- * time is linear in the length of `text` for any one pattern; the cost is charged to `work`.
+ * True if `pattern` matches the whole of `text`: `*` stands for any run of characters, also none and also across `.`, `:`, `/` and line ends;
+ * `?` stands for exactly one code point; everything else for itself, in the case given. The time is linear in the length of `text` for any one
+ * pattern; the cost is charged to `work`.
  */
 export function matchesPattern(pattern: string, text: string, work: Work = unlimited): boolean {
   return globMatches(pattern, text, work);
@@ -150,9 +147,9 @@ function globMatches(pattern: string, text: string, work: Work): boolean {
 }
 
 /**
- * Matching by two pointers: on a mismatch only the latest `*` is widened, by one code point. An earlier one never needs
- * to be, as the text between two stars was found at its first possible place. Fast for usual patterns; undefined after
- * `limit` comparisons, since a literal that nearly fits everywhere is compared at every place.
+ * Matching by two pointers: on a mismatch only the latest `*` is widened, by one code point. An earlier one never needs to be, as the text
+ * between two stars was found at its first possible place. Fast for usual patterns; undefined after `limit` comparisons, since a literal that
+ * nearly fits everywhere is compared at every place.
  */
 function matchByPointers(pattern: string, text: string, limit: number, work: Work): boolean | undefined {
   let p = 0;
@@ -189,8 +186,8 @@ function matchByPointers(pattern: string, text: string, limit: number, work: Wor
 }
 
 /**
- * Matching by states: all places of the pattern at which the text may stand at once, one bit each (Shift-And). Every
- * character of the text costs the same, one step for each 32 characters of the pattern, whatever both are.
+ * Matching by states: all places of the pattern at which the text may stand at once, one bit each (Shift-And). Every character of the text costs
+ * the same, one step for each 32 characters of the pattern, whatever both are.
  */
 function matchByStates(pattern: string, text: string, work: Work): boolean {
   // Charged before allocation: each character of the pattern may take a mask of its own.

@@ -56,8 +56,8 @@ export class Search extends Work {
   }
 
   /**
-   * Tries the first assertion of a chain that matches, unless a better one was found. Their roles were compared before,
-   * and their resources unless `comparesTarget`.
+   * Tries the first assertion of a chain that matches, unless a better one was found. Their roles were compared before, and their resources
+   * unless `comparesTarget`.
    */
   takeFirst(chain: CompiledAssertion, comparesTarget: boolean): void {
     for (let next: CompiledAssertion | undefined = chain; next !== undefined && this.isBefore(next); next = next.next) {

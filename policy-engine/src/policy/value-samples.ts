@@ -33,8 +33,8 @@ interface Part {
 }
 
 /**
- * Samples with at least one value for every part that the landmarks cut all values into. Undefined where it cannot be
- * told whether a part is empty: where prefixes meet the many ways to write an address of IPv6.
+ * Samples with at least one value for every part that the landmarks cut all values into. Undefined where it cannot be told whether a part is
+ * empty: where prefixes meet the many ways to write an address of IPv6.
  */
 export function valueSamples({ values, prefixes, networks }: Landmarks): readonly string[] | undefined {
   const named = new Set(values);

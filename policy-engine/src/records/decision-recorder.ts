@@ -25,9 +25,7 @@ export interface RecordOptions {
   write: (records: readonly DecisionRecord[]) => void | Promise<void>;
   /** The share of decisions that is recorded, from 0 to 1. Default 1. */
   sampleRate?: number;
-  /**
-   * Masks a record before it is written. `undefined` drops the record; so does an error, lest it be written unmasked.
-   */
+  /** Masks a record before it is written. `undefined` drops the record; so does an error, lest it be written unmasked. */
   mask?: (record: DecisionRecord) => DecisionRecord | undefined;
   /** How many records may wait for `write`; further ones are dropped and counted. Default 1,000. */
   maxWaiting?: number;

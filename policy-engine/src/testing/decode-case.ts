@@ -19,10 +19,7 @@ export interface PolicyCase {
   resource: string;
   /** `allow`, `deny` (for any reason that lies in the policy), or an exact status. */
   expect: 'allow' | 'deny' | Status;
-  /**
-   * Time at which the membership of the principal is evaluated, in UTC, e.g. `2026-01-02T03:04:05Z`. Default: the time
-   * of the run.
-   */
+  /** Time at which the membership of the principal is evaluated, in UTC, e.g. `2026-01-02T03:04:05Z`. Default: the time of the run. */
   at?: string;
   /** Values of the host for assertions with conditions. */
   context?: DecisionContext;

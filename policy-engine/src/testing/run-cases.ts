@@ -50,9 +50,7 @@ export interface CaseReport {
   readonly failures: readonly CaseFailure[];
   /** Places of the cases that name a principal when there is no `rolesOf`. */
   readonly skipped: readonly number[];
-  /**
-   * Coverage: the assertions of the tested domains that decided a case. `share` is from 0 to 1; 1 when there are none.
-   */
+  /** Coverage: the assertions of the tested domains that decided a case. `share` is from 0 to 1; 1 when there are none. */
   readonly coverage: {
     readonly total: number;
     readonly decided: number;

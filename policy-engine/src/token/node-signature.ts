@@ -48,9 +48,8 @@ export const checkNodeSignature: CheckSignature = (signed, key) => {
 };
 
 /**
- * Converts two numbers side by side to `SEQUENCE { INTEGER r, INTEGER s }` (RFC 3279 §2.2.3). Node's own handling of
- * the other form takes nearly half as long again: most of that to find out that the options beside the key are not a
- * key.
+ * Converts two numbers side by side to `SEQUENCE { INTEGER r, INTEGER s }` (RFC 3279 §2.2.3). Node's own handling of the other form takes nearly
+ * half as long again: most of that to find out that the options beside the key are not a key.
  */
 function derOf(signature: Uint8Array): Buffer {
   const half = signature.length / 2;

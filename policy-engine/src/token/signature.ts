@@ -9,10 +9,7 @@ export interface SignedText {
   readonly signature: Uint8Array;
 }
 
-/**
- * Checks that the key signed the token with the algorithm, and is a key for that algorithm. An exception or a rejection
- * means false.
- */
+/** Checks that the key signed the token with the algorithm, and is a key for that algorithm. An exception or a rejection means false. */
 export type CheckSignature = (signed: SignedText, key: CryptoKey) => boolean | Promise<boolean>;
 
 /** The algorithms of which a token may name one. */

@@ -22,16 +22,11 @@ export interface VerifierRules {
   requireBound?: boolean;
   /** Maximum lead of `nbf` and `iat` over the own clock, in seconds. Default 60; the expiry has no allowance. */
   skewSeconds?: number;
-  /**
-   * Accepts also tokens with `typ` `JWT` or none, and without `iat`, `jti` or `client_id`. Default false: RFC 9068 §2.
-   */
+  /** Accepts also tokens with `typ` `JWT` or none, and without `iat`, `jti` or `client_id`. Default false: RFC 9068 §2. */
   legacyTypes?: boolean;
   /** Refuse tokens that live longer, in seconds. Default: no bound of the verifier's own. */
   maxTokenLifeSeconds?: number;
-  /**
-   * Accepts also the audience `domain:role` (`role_in_aud_claim` of Athenz); the role must be one of the token's.
-   * Default false.
-   */
+  /** Accepts also the audience `domain:role` (`role_in_aud_claim` of Athenz); the role must be one of the token's. Default false. */
   roleInAudience?: boolean;
   /** RSA keys of fewer bits are left out. Default and least: 2048. Keys of a `KeySource` of your own are not looked at. */
   minRsaBits?: number;
@@ -53,10 +48,7 @@ export interface VerifyRequest {
   certificate?: CertificateInput | null | undefined;
 }
 
-/**
- * Result of a verification. `not-held`: the token is valid, but bound to another certificate, or to none where one is
- * required.
- */
+/** Result of a verification. `not-held`: the token is valid, but bound to another certificate, or to none where one is required. */
 export type VerifierOutcome = TokenOutcome | { readonly kind: 'not-held'; readonly token: VerifiedAccessToken };
 
 /** Verifies access tokens without any policy: for services that decide by roles of their own. */
@@ -140,10 +132,7 @@ export class TokenVerifier implements Disposable {
   }
 }
 
-/**
- * Requires issuer and audience: without them, tokens meant for others would be accepted, which must not pass for a
- * default.
- */
+/** Requires issuer and audience: without them, tokens meant for others would be accepted, which must not pass for a default. */
 export function checkRules(rules: VerifierRules): void {
   checkTokenRules(rules);
   const { issuers, audiences } = rules;

@@ -16,17 +16,11 @@ export interface VerifyAccessTokenOptions {
   audiences?: ReadonlySet<string>;
   /** Maximum lead of `nbf` and `iat` over the own clock, in seconds. Default 60. The expiry has no allowance. */
   skewSeconds?: number;
-  /**
-   * Accepts also `typ` `JWT` and tokens without `typ`, `iat`, `jti` or `client_id`, as older servers write them.
-   * Default false: RFC 9068 §2.
-   */
+  /** Accepts also `typ` `JWT` and tokens without `typ`, `iat`, `jti` or `client_id`, as older servers write them. Default false: RFC 9068 §2. */
   legacyTypes?: boolean;
   /** Refuse tokens that live longer, in seconds. Default: no bound. */
   maxTokenLifeSeconds?: number | undefined;
-  /**
-   * Accepts also the audience `domain:role` (`role_in_aud_claim` of Athenz); the role must be one of the token's.
-   * Default false.
-   */
+  /** Accepts also the audience `domain:role` (`role_in_aud_claim` of Athenz); the role must be one of the token's. Default false. */
   roleInAudience?: boolean;
   /** Verification of signatures. Default: WebCrypto. */
   checkSignature?: CheckSignature;

@@ -2,10 +2,7 @@ import { encodeBase64url } from '../base64url.ts';
 
 const pemCertificate = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/;
 
-/**
- * Thumbprint of `certificateThumbprint`, by WebCrypto; `undefined` for anything that is not a certificate. Never
- * rejects.
- */
+/** Thumbprint of `certificateThumbprint`, by WebCrypto; `undefined` for anything that is not a certificate. Never rejects. */
 export async function webThumbprint(certificate: unknown): Promise<string | undefined> {
   const der = derOf(certificate);
   if (der === undefined || der.length === 0) return undefined;

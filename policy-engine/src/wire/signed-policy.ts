@@ -1,10 +1,7 @@
 /** Effect of an assertion on the requests that it matches; a `DENY` wins over every `ALLOW`. */
 export type Effect = 'ALLOW' | 'DENY';
 
-/**
- * Assertion of a policy on the wire. `role` is `domain:role.name`, `resource` is `domain:entity`; each may hold `*` and
- * `?`.
- */
+/** Assertion of a policy on the wire. `role` is `domain:role.name`, `resource` is `domain:entity`; each may hold `*` and `?`. */
 export interface WireAssertion {
   id?: number;
   role: string;

@@ -40,9 +40,7 @@ export interface IdTokenClaims {
   iat: number;
   exp: number;
   auth_time: number;
-  /**
-   * Nonce as requested, and roles and groups of the principal, where the token was asked for alone (profile `athenz`).
-   */
+  /** Nonce as requested, and roles and groups of the principal, where the token was asked for alone (profile `athenz`). */
   nonce?: string;
   groups?: readonly string[];
 }

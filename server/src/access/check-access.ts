@@ -26,18 +26,14 @@ export interface AccessQuery {
 interface AccessAnswer {
   readonly granted: boolean;
   readonly decision: Decision;
-  /**
-   * Cost of the policy, the roles that are held, and finding those that may be assumed, in units of `maxWork` of the
-   * engine.
-   */
+  /** Cost of the policy, the roles that are held, and finding those that may be assumed, in units of `maxWork` of the engine. */
   readonly work: number;
 }
 
 /**
- * Decides whether the principal may do the action on the resource at `now` (milliseconds): the roles that it holds, put
- * to the same decision function as on a provider host. DENY wins. Throws `UnknownDomainError` when the domain of the
- * resource, or the trust domain of an `assume_role` check, does not exist, `InvalidRequestError` when the resource
- * names no domain.
+ * Decides whether the principal may do the action on the resource at `now` (milliseconds): the roles that it holds, put to the same decision
+ * function as on a provider host. DENY wins. Throws `UnknownDomainError` when the domain of the resource, or the trust domain of an
+ * `assume_role` check, does not exist, `InvalidRequestError` when the resource names no domain.
  */
 export function checkAccess(snapshot: Snapshot, query: AccessQuery, now: number): AccessAnswer {
   const { decision, work } =
@@ -91,9 +87,9 @@ function namesHeld(
 }
 
 /**
- * Decision about `assume_role`: only direct members of a role of the trust domain are considered, as delegation has one
- * hop. INVARIANT: an ALLOW counts here where it counts for the roles that a principal holds, which takes an assertion
- * that names `assume_role` and the role without wildcards (decision 001).
+ * Decision about `assume_role`: only direct members of a role of the trust domain are considered, as delegation has one hop. INVARIANT: an ALLOW
+ * counts here where it counts for the roles that a principal holds, which takes an assertion that names `assume_role` and the role without
+ * wildcards (decision 001).
  */
 function decideAssumeRole(snapshot: Snapshot, query: AccessQuery, trustDomain: DomainName, now: number): Decided {
   const domain = existingDomain(snapshot, trustDomain);
@@ -115,10 +111,7 @@ function isRole(resource: string): boolean {
   return foldAscii(resource.slice(resource.indexOf(':') + 1)).startsWith('role.');
 }
 
-/**
- * Decision for roles. A principal without any role gets an answer ("no assertion matches"), not the error that a token
- * would.
- */
+/** Decision for roles. A principal without any role gets an answer ("no assertion matches"), not the error that a token would. */
 function decideWithRoles(domain: DomainSnapshot, roles: readonly string[], query: Asked): Decided {
   return roles.length === 0 ? noMatch : decideBy(domain.policy, roles, query);
 }

@@ -10,8 +10,8 @@ export function requireOwnTime(claimed: string, issuedAt: number, from: number):
 }
 
 /**
- * True if a certificate was issued before credentials of its name are valid (both in milliseconds). Certificates have
- * seconds; earlier ones of the same second were revoked with the name.
+ * True if a certificate was issued before credentials of its name are valid (both in milliseconds). Certificates have seconds; earlier ones of
+ * the same second were revoked with the name.
  */
 export function isOfPredecessor(issuedAt: number, from: number): boolean {
   return issuedAt < Math.floor(from / 1000) * 1000;
@@ -31,8 +31,8 @@ export function isKnownIdentity(name: PrincipalName, snapshot: Snapshot): boolea
 }
 
 /**
- * Second check before something is handed out to a caller who was known when it asked: the present holder of the name
- * may be another one than that of the certificate, issued at `issuedAt` (milliseconds). Throws `UnauthenticatedError`.
+ * Second check before something is handed out to a caller who was known when it asked: the present holder of the name may be another one than
+ * that of the certificate, issued at `issuedAt` (milliseconds). Throws `UnauthenticatedError`.
  */
 export function requireKnownIdentity(name: PrincipalName, snapshot: Snapshot, issuedAt?: number): void {
   if (!isKnownIdentity(name, snapshot)) {

@@ -27,8 +27,8 @@ export interface AskersCertificate {
 }
 
 /**
- * Repeats the decision made before a certificate was signed in the transaction that records it: that the caller is
- * known, and no newcomer of the same name, and `decide`, which throws when the right is missing.
+ * Repeats the decision made before a certificate was signed in the transaction that records it: that the caller is known, and no newcomer of the
+ * same name, and `decide`, which throws when the right is missing.
  */
 export function decidedAgain(
   { snapshotAt }: Pick<DecideAgainDeps, 'snapshotAt'>,

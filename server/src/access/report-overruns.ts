@@ -3,10 +3,7 @@ import type { Logger } from '../logger.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 
 interface OverrunReports {
-  /**
-   * Reports for each domain the number of decisions that were denied for their work since the last report; nothing if
-   * there were none.
-   */
+  /** Reports for each domain the number of decisions that were denied for their work since the last report; nothing if there were none. */
   report(): void;
   /** Reports the rest, and stops. */
   close(): void;

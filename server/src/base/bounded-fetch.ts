@@ -17,8 +17,8 @@ const maxAnswerBytes = 262_144;
 const timeoutMs = 10_000;
 
 /**
- * Fetch over https only, on a connection of its own, that follows no redirect. The whole answer is bounded, in bytes
- * and in time. `ca`: PEM of the authorities to which the other side must chain; absent: those that this machine trusts.
+ * Fetch over https only, on a connection of its own, that follows no redirect. The whole answer is bounded, in bytes and in time. `ca`: PEM of
+ * the authorities to which the other side must chain; absent: those that this machine trusts.
  */
 export function boundedFetch(ca: string | undefined): BoundedFetch {
   return async (url, { method = 'GET', headers = {}, body, signal } = {}) => {

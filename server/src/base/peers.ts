@@ -3,9 +3,8 @@ import { ServiceUnavailableError } from '../errors.ts';
 /** The other processes of one server, which share its port and its store (`workers`). */
 export interface Peers {
   /**
-   * Makes every other process read the store; fulfilled when each of them has, or has ended. Changes committed before
-   * the call are then in force in the whole server. Throws `ServiceUnavailableError` when one cannot, or does not
-   * answer in time.
+   * Makes every other process read the store; fulfilled when each of them has, or has ended. Changes committed before the call are then in force
+   * in the whole server. Throws `ServiceUnavailableError` when one cannot, or does not answer in time.
    */
   refresh(): Promise<void>;
 }

@@ -54,10 +54,7 @@ export class BudgetTable {
     return Math.max(0, budget.fullAt - now - this.#windowMs);
   }
 
-  /**
-   * Charges work (in microseconds) to the bucket, which may put it in debt, at most by one burst; a negative amount is
-   * given back.
-   */
+  /** Charges work (in microseconds) to the bucket, which may put it in debt, at most by one burst; a negative amount is given back. */
   charge(budget: Budget, microseconds: number, now: number): void {
     const from = Math.max(budget.fullAt, now);
     budget.fullAt = Math.min(from + microseconds / this.limits.workMsPerSecond, now + 2 * this.#windowMs);

@@ -16,9 +16,7 @@ export interface BudgetDeps {
   readonly principal: GroupLimits;
   /** Limits of all strangers together; its members are their addresses. */
   readonly strangers: GroupLimits;
-  /**
-   * True if many clients have this address: a translator, or a balancer that does not pass on its clients' addresses.
-   */
+  /** True if many clients have this address: a translator, or a balancer that does not pass on its clients' addresses. */
   readonly isShared: (address: string) => boolean;
   /** Milliseconds that only grow, from any start. */
   readonly monotonic: Clock;
@@ -53,8 +51,7 @@ export interface Budgets {
   /** Account of an unauthenticated caller. */
   ofStranger(address: string): Account;
   /**
-   * Account of a connection that is not authenticated yet: as a stranger's, but other strangers do not exhaust it for
-   * addresses known lately.
+   * Account of a connection that is not authenticated yet: as a stranger's, but other strangers do not exhaust it for addresses known lately.
    */
   ofConnection(address: string): Account;
   /** Reserve for the handshakes of clients whose address is in debt. */

@@ -1,6 +1,6 @@
 /**
- * Cost of one unit of each kind of work, in microseconds of processor time. `npm run bench -- budgets` measures them on
- * a server process; bench/RESULTS.md has the figures.
+ * Cost of one unit of each kind of work, in microseconds of processor time. `npm run bench -- budgets` measures them on a server process;
+ * bench/RESULTS.md has the figures.
  */
 export const costs = {
   /** A mutual TLS handshake. */

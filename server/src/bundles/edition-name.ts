@@ -21,10 +21,7 @@ export function editionTag(name: EditionName, issued: number, form: BundleForm):
   return `W/"${editionId(name, issued)}.${form}${name.selection}"`;
 }
 
-/**
- * True if a tag, with its quotes, is that of the same edition in one of these forms, issued after `issued` and no later
- * than `latest`.
- */
+/** True if a tag, with its quotes, is that of the same edition in one of these forms, issued after `issued` and no later than `latest`. */
 export function isLaterTag(
   opaque: string,
   name: EditionName,
@@ -46,8 +43,8 @@ function endOf({ kid }: EditionName): string {
 }
 
 /**
- * Times in a tag: that of issue, and that of the policies' change if it differs: a history of the store that lost
- * changes has another text under the same version.
+ * Times in a tag: that of issue, and that of the policies' change if it differs: a history of the store that lost changes has another text under
+ * the same version.
  */
 export function timesOf({ policyModified }: EditionName['domain'], time: number): string {
   const times = policyModified === time ? [time] : [time, policyModified];

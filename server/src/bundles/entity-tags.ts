@@ -3,8 +3,8 @@ const elementGrammar = /[ \t,]*(W\/)?("[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)/
 const weakPrefix = /^W\//;
 
 /**
- * True if `If-None-Match` names this entity tag (RFC 9110 §13.1.2): `*`, or a list in which one tag is the same in the
- * weak comparison. An empty header is as if absent.
+ * True if `If-None-Match` names this entity tag (RFC 9110 §13.1.2): `*`, or a list in which one tag is the same in the weak comparison. An empty
+ * header is as if absent.
  */
 export function matchesEntityTag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
@@ -15,8 +15,8 @@ export function matchesEntityTag(header: string | undefined, tag: string): boole
 }
 
 /**
- * True if `If-Match` names the object of this entity tag (RFC 9110 §13.1.1): `*`, or a list in which one tag is the
- * same in the strong comparison, which a weak one never is. Without a tag only `*` does.
+ * True if `If-Match` names the object of this entity tag (RFC 9110 §13.1.1): `*`, or a list in which one tag is the same in the strong
+ * comparison, which a weak one never is. Without a tag only `*` does.
  */
 export function matchesStrongly(header: string, tag: string | undefined): boolean {
   return names(header, (weak, element) => weak === undefined && element === tag);

@@ -19,8 +19,8 @@ interface Kept<Bundle> extends Omit<Moment, 'now'> {
 }
 
 /**
- * Cache of `make` for a domain's bundle in a form, until the domain, the key or the epoch is another one or the grid
- * moves on: most requests for a bundle find it unchanged.
+ * Cache of `make` for a domain's bundle in a form, until the domain, the key or the epoch is another one or the grid moves on: most requests for
+ * a bundle find it unchanged.
  */
 export function keptBundles<Bundle>(
   lifetimeMs: number,

@@ -87,10 +87,7 @@ function report(summary: ApplySummary, json: boolean): void {
   print(`${summary.casesPassed} cases passed`, false);
 }
 
-/**
- * Reports a refusal: with `json` programs get the problems on standard output; people read them on standard error in
- * any case.
- */
+/** Reports a refusal: with `json` programs get the problems on standard output; people read them on standard error in any case. */
 function reportRefusal(error: InvalidDocumentError, json: boolean): void {
   const { problems } = error;
   if (json) print({ applied: false, problems }, true);

@@ -103,9 +103,7 @@ async function followList(source: AuditSource, filter: AuditFilter, limit: numbe
   await follow({ source, filter, after: last, signal: stop.signal, tell });
 }
 
-/**
- * Exports records. The position is saved after the write: after a crash some records come twice, and none is left out.
- */
+/** Exports records. The position is saved after the write: after a crash some records come twice, and none is left out. */
 async function exportRecords(options: ExportOptions, command: Command): Promise<void> {
   const filter = filterOf(options);
   using stop = options.follow === true ? stopSignal() : undefined;

@@ -15,9 +15,8 @@ export interface Completion {
 }
 
 /*
- * Shell functions that find the names without starting a program, whose delay would be noticed at each TAB. They read
- * names alone, of `dev.json`, of documents and of bundles; a file that is absent, or another user's, gives no names and
- * no message.
+ * Shell functions that find the names without starting a program, whose delay would be noticed at each TAB. They read names alone, of
+ * `dev.json`, of documents and of bundles; a file that is absent, or another user's, gives no names and no message.
  */
 const helpers = `_signet_identities() {
   grep -oE '"[A-Za-z0-9_.-]+": ?[{] ?"cert"' "$1/dev.json" 2>/dev/null | cut -d '"' -f 2

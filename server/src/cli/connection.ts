@@ -21,10 +21,7 @@ export interface ConnectionOptions {
   readonly configFile?: string;
 }
 
-/**
- * Client settings in a configuration: `updater.yaml` is one. Paths are relative to the file; other members are not
- * read.
- */
+/** Client settings in a configuration: `updater.yaml` is one. Paths are relative to the file; other members are not read. */
 const settingsSchema = z.object({
   baseUrl: z.union([z.string(), z.array(z.string())]),
   certificate: z.string(),

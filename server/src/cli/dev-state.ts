@@ -4,10 +4,7 @@ import { z } from 'zod';
 import { refuseOthersFolder } from './own-folder.ts';
 import { UsageError } from './run.ts';
 
-/**
- * State of `signet dev` for programs: the line of `--json`, and the file `dev.json`. Paths are absolute, certificates
- * PEM chains.
- */
+/** State of `signet dev` for programs: the line of `--json`, and the file `dev.json`. Paths are absolute, certificates PEM chains. */
 const schema = z.object({
   baseUrl: z.url(),
   managementUrl: z.url(),

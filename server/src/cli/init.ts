@@ -164,10 +164,7 @@ export function checkCrlUrl(text: string): string {
   throw new UsageError(`--crl-url ${parsed.error.issues[0]?.message}`);
 }
 
-/**
- * Rejects a place that other users can write to: the folder becomes the authority of all services. Checked before any
- * question.
- */
+/** Rejects a place that other users can write to: the folder becomes the authority of all services. Checked before any question. */
 function refuseOpenPlace(folder: string): void {
   refuseSwappablePlace(folder);
   for (const path of [folder, ...['ca', 'data', 'identities', 'policies'].map((name) => join(folder, name))]) {

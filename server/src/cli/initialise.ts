@@ -43,10 +43,7 @@ export interface InitialiseOptions extends AuthorityOptions {
   readonly sshHosts?: readonly string[] | undefined;
   /** The database that the store is in, which must be empty; absent: a file of SQLite in the folder. */
   readonly postgres?: PostgresSettings | undefined;
-  /**
-   * True to seal signing keys in the store, with a key in a file of its own. In a database they always are: several
-   * servers share it.
-   */
+  /** True to seal signing keys in the store, with a key in a file of its own. In a database they always are: several servers share it. */
   readonly sealedKeys?: boolean | undefined;
   /** An authority that is there already; absent: a new one is made. */
   readonly authority?: GivenAuthority | undefined;
@@ -95,8 +92,7 @@ export async function initialise(options: InitialiseOptions, clock: Clock): Prom
 }
 
 /**
- * Plan that follows from the options. Of the names of this machine an authority with constraints gives those that it
- * may. Throws `UsageError`.
+ * Plan that follows from the options. Of the names of this machine an authority with constraints gives those that it may. Throws `UsageError`.
  */
 function planOf(options: InitialiseOptions, clock: Clock): Plan {
   const { authority, administrator, trustDomain } = options;

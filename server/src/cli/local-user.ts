@@ -14,9 +14,8 @@ function localUser(): string {
 const userName = /^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}\$?$/;
 
 /**
- * Actor in audit records for a command that works on the store itself: `local:<user>`, and for the superuser with
- * `SUDO_USER` the user who became it. `SUDO_USER` is information for readers of the records: anyone may set it, and no
- * right depends on it.
+ * Actor in audit records for a command that works on the store itself: `local:<user>`, and for the superuser with `SUDO_USER` the user who
+ * became it. `SUDO_USER` is information for readers of the records: anyone may set it, and no right depends on it.
  */
 export function localActor(environment: Environment = processEnvironment(), user: string = localUser()): string {
   const sudoUser = environment['SUDO_USER'] ?? '';

@@ -20,8 +20,8 @@ interface MemoryProblem {
 }
 
 /**
- * Measured sizes (`bench/RESULTS.md`, sizes): a process without domains, and the increment of each member, with its
- * share of roles and assertions.
+ * Measured sizes (`bench/RESULTS.md`, sizes): a process without domains, and the increment of each member, with its share of roles and
+ * assertions.
  */
 const emptyBytes = 200 * 2 ** 20;
 const bytesAMember = 400;
@@ -41,8 +41,8 @@ export function memoryHere(): Memory {
 }
 
 /**
- * Problem of too little memory; undefined if it suffices. Each worker has a snapshot of its own, and holds the old one
- * and the new one while everything is loaded again: their usual size may be half of the memory.
+ * Problem of too little memory; undefined if it suffices. Each worker has a snapshot of its own, and holds the old one and the new one while
+ * everything is loaded again: their usual size may be half of the memory.
  */
 export function memoryProblem({ workers, bytesEach }: MemoryNeed, memory: Memory): MemoryProblem | undefined {
   const half = memory.bytes / 2;

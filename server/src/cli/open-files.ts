@@ -4,8 +4,8 @@ import type { ServerConfig } from '../config/config.ts';
 import type { Logger } from '../logger.ts';
 
 /**
- * Warns of the data folder, the folder of keys and key files if users other than their owner may use them. The store
- * itself is refused then; a folder may be set up elsewhere, as with volumes of containers.
+ * Warns of the data folder, the folder of keys and key files if users other than their owner may use them. The store itself is refused then; a
+ * folder may be set up elsewhere, as with volumes of containers.
  */
 export function warnOfOpenFiles({ dataDir, keysDir }: Pick<ServerConfig, 'dataDir' | 'keysDir'>, logger: Logger): void {
   // Windows knows no modes of this kind.

@@ -21,9 +21,8 @@ export function refuseOthersFolder(folder: string, help: string): void {
 }
 
 /**
- * Refuses a place where another user could swap a new folder: each folder on the way, and each link, must belong to
- * this user or to root, and may be writable by others only when its sticky bit keeps them from renaming what is not
- * theirs. Throws `UsageError`.
+ * Refuses a place where another user could swap a new folder: each folder on the way, and each link, must belong to this user or to root, and
+ * may be writable by others only when its sticky bit keeps them from renaming what is not theirs. Throws `UsageError`.
  */
 export function refuseSwappablePlace(folder: string): void {
   if (self === undefined) return;

@@ -96,10 +96,7 @@ async function unpack(file: string, into: string, options: RestoreOptions): Prom
   print({ ...unpacked, ...(storeBackup !== undefined && { storeBackup }), next }, options.json);
 }
 
-/**
- * Archive key of the options. Anyone with the public key can make an archive for it: the digest proves that it is the
- * expected one.
- */
+/** Archive key of the options. Anyone with the public key can make an archive for it: the digest proves that it is the expected one. */
 function keyOf({ passphraseFile, identity, digest }: RestoreOptions): ArchiveKey {
   if ((passphraseFile === undefined) === (identity === undefined)) {
     throw new UsageError('a complete backup is opened with either `--passphrase-file` or `--identity`');

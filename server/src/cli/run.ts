@@ -75,10 +75,7 @@ export function action<Arguments extends unknown[]>(
   };
 }
 
-/**
- * Variant of `action` for a command with many arguments: `fn` gets them as one object, by the names that the command
- * declares.
- */
+/** Variant of `action` for a command with many arguments: `fn` gets them as one object, by the names that the command declares. */
 export function namedAction<Name extends string, Options>(
   fn: (given: Readonly<Record<Name, string>>, options: Options) => void | Promise<void>,
 ): (...args: unknown[]) => Promise<void> {
@@ -105,8 +102,8 @@ export function configPathOf(command: Command, environment?: Environment): strin
 }
 
 /**
- * Same path, before the file is read. A file in the current directory was not chosen explicitly: it is used only where
- * no other user can have put it there. Throws `UsageError`.
+ * Same path, before the file is read. A file in the current directory was not chosen explicitly: it is used only where no other user can have
+ * put it there. Throws `UsageError`.
  */
 export function trusted(config: string): string {
   if (config === defaultConfig) refuseOthersFolder(defaultFolder, 'use `--config` if you trust it');

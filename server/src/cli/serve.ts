@@ -115,10 +115,7 @@ async function serve({ config, logger, signal, json, load }: Serving): Promise<v
   if (cluster.isWorker) process.disconnect?.();
 }
 
-/**
- * Metrics of all workers, served by this process; undefined where none are configured: then their library is not
- * loaded.
- */
+/** Metrics of all workers, served by this process; undefined where none are configured: then their library is not loaded. */
 async function metricsOfWorkers(config: ServerConfig, logger: Logger) {
   if (metricsListenerOf(config) === undefined) return undefined;
   const { collectReadings } = await import('./worker-readings.ts');

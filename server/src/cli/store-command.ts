@@ -75,10 +75,7 @@ export function storeCommand(): Command {
   return store;
 }
 
-/**
- * Command for a store that goes on from an earlier state, as after a failover that lost changes. Servers go on
- * meanwhile.
- */
+/** Command for a store that goes on from an earlier state, as after a failover that lost changes. Servers go on meanwhile. */
 function newEpochCommand(): Command {
   return new Command('new-epoch')
     .description('begin a new epoch after changes were lost, so that hosts take the bundles; servers may run')

@@ -1,7 +1,6 @@
 /*
- * Characters that a terminal does not show as they are: controls, changes of writing direction (Bidi_Control), other
- * format characters and invisible ones. A name or a reason that holds them could look like another, or like more than
- * one line.
+ * Characters that a terminal does not show as they are: controls, changes of writing direction (Bidi_Control), other format characters and
+ * invisible ones. A name or a reason that holds them could look like another, or like more than one line.
  */
 const deceiving = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 const deceivingButLineEnds = /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]--[\n\t]]/gv;

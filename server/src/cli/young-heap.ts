@@ -5,8 +5,8 @@ import { processEnvironment } from '../config/env.ts';
    it. A size that the operator has set (`--max-semi-space-size`, also in `NODE_OPTIONS`) counts instead of all this. */
 
 /**
- * Size of one of its two halves. Half of it makes a token a twentieth dearer; twice of it makes one a fiftieth cheaper,
- * and takes 6 to 14 MiB more.
+ * Size of one of its two halves. Half of it makes a token a twentieth dearer; twice of it makes one a fiftieth cheaper, and takes 6 to 14 MiB
+ * more.
  */
 const enoughBytes = 4 * 2 ** 20;
 
@@ -17,17 +17,13 @@ export function keepYoungHeapSmall(): void {
 
 /** Loading the program and a small store takes less than this of the whole heap. */
 const largeStoreBytes = 48 * 2 ** 20;
-/**
- * Size for loading a large store: everything read stays alive, and a small space would be emptied, and its objects
- * moved, a thousand times.
- */
+/** Size for loading a large store: everything read stays alive, and a small space would be emptied, and its objects moved, a thousand times. */
 const loadingBytes = 8 * 2 ** 20;
 const loadingLookEveryMs = 10;
 
 /**
- * Grows the space while `work` loads a store that turns out to be large; V8 shrinks it again afterwards. Old objects
- * are marked in one stop when necessary: incremental marking would visit what is just being made again and again, and
- * no client waits yet. Throws what `work` throws.
+ * Grows the space while `work` loads a store that turns out to be large; V8 shrinks it again afterwards. Old objects are marked in one stop when
+ * necessary: incremental marking would visit what is just being made again and again, and no client waits yet. Throws what `work` throws.
  */
 export async function growYoungHeapWithStore<Result>(work: () => Promise<Result>): Promise<Result> {
   if (isGiven()) return await work();
@@ -44,9 +40,9 @@ export async function growYoungHeapWithStore<Result>(work: () => Promise<Result>
 }
 
 /**
- * Bounds growth from then on: at the next need for more the space grows to what is enough; V8 shrinks it again when
- * there is little to do. Checked after each collection, the only time when its size changes: a check by the clock lets
- * it grow several times at once, or leaves it where it was.
+ * Bounds growth from then on: at the next need for more the space grows to what is enough; V8 shrinks it again when there is little to do.
+ * Checked after each collection, the only time when its size changes: a check by the clock lets it grow several times at once, or leaves it
+ * where it was.
  */
 export function boundYoungHeap(): void {
   if (isGiven()) return;

@@ -4,10 +4,7 @@ import { atMost } from '../base/at-most.ts';
 import { DomainError } from '../errors.ts';
 import type { RoleSession, TemporaryCredentials } from './role-session.ts';
 
-/**
- * Requests a session from the cloud. Throws `InvalidRequestError` when refused, `ServiceUnavailableError` when out of
- * reach.
- */
+/** Requests a session from the cloud. Throws `InvalidRequestError` when refused, `ServiceUnavailableError` when out of reach. */
 export type AssumeRole = (session: RoleSession) => Promise<TemporaryCredentials>;
 
 type Entry =

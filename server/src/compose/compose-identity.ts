@@ -52,10 +52,7 @@ interface IdentityParts extends DecideAgainDeps {
   readonly observer?: Pick<Observer, 'attested' | 'certificateIssued'> | undefined;
   /** Tracing; absent if no spans are collected. */
   readonly tracing?: Tracing | undefined;
-  /**
-   * Poller of the store, which notices when it has another history than before; absent: no polling, and a constant
-   * history.
-   */
+  /** Poller of the store, which notices when it has another history than before; absent: no polling, and a constant history. */
   readonly live?: Pick<LiveSnapshot, 'onLook' | 'onOtherHistory'>;
 }
 

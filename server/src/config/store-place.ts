@@ -1,9 +1,6 @@
 import { ConflictError } from '../errors.ts';
 
-/**
- * Place of a PostgreSQL store, and its connection settings: the options `store.postgres`, complete, with absolute
- * paths.
- */
+/** Place of a PostgreSQL store, and its connection settings: the options `store.postgres`, complete, with absolute paths. */
 export interface PostgresSettings {
   /** `host:port`, or the folder of a socket; the one of them that is not a standby is used. */
   readonly hosts: readonly string[];

@@ -12,8 +12,8 @@ import type { SampleInstancesDeps, SampleSpec } from './sample-instances.ts';
 import { waitUntilKnown } from './server-state.ts';
 
 /**
- * True if the policies of this world let the example provider attest the sample service. Those of a world that was made
- * by an earlier version do not until they are applied again: its service goes on with join tokens.
+ * True if the policies of this world let the example provider attest the sample service. Those of a world that was made by an earlier version do
+ * not until they are applied again: its service goes on with join tokens.
  */
 export async function mayProviderVouch({ paths, identities, baseUrl }: SampleInstancesDeps): Promise<boolean> {
   const operator = identities['sys.auth.operator'];

@@ -24,8 +24,8 @@ export function findPrograms(): Programs {
 }
 
 /**
- * Command by which a person in the folder runs `signet`. Only in a checkout does `npx` find it: elsewhere it would
- * fetch what others publish under that name, so the program is named that runs now.
+ * Command by which a person in the folder runs `signet`. Only in a checkout does `npx` find it: elsewhere it would fetch what others publish
+ * under that name, so the program is named that runs now.
  */
 export function programFor(working: string, running: string = process.argv[1] ?? 'signet'): string {
   const checkout = join(packageFolder, '..');

@@ -11,9 +11,7 @@ import { ConflictError } from '../errors.ts';
 
 /* A complete backup is a compressed tar archive in a file of age (age-encryption.org/v1): without Signet, `age -d FILE | tar xz` reads it. */
 
-/**
- * Recipients of an encrypted archive: those who know a passphrase, or the holders of the keys of recipients (`age1…`).
- */
+/** Recipients of an encrypted archive: those who know a passphrase, or the holders of the keys of recipients (`age1…`). */
 export type ArchiveLock = { readonly passphrase: string } | { readonly recipients: readonly string[] };
 
 /** Key that opens one: the passphrase, or identities of age (`AGE-SECRET-KEY-1…`) with the digest of the file. */

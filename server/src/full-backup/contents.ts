@@ -25,10 +25,9 @@ export const configurationName = 'signet.yaml';
 const foldersBeside = ['policies'];
 
 /**
- * Files that a server needs beside its store: the configuration, every file that it names, the keys, and the documents
- * beside it. Files that lie elsewhere than in the folder of the configuration get a place in the backup, so that what
- * is restored stands alone in its folder. The key of the root is no part of it unless an option names it: it belongs
- * elsewhere.
+ * Files that a server needs beside its store: the configuration, every file that it names, the keys, and the documents beside it. Files that lie
+ * elsewhere than in the folder of the configuration get a place in the backup, so that what is restored stands alone in its folder. The key of
+ * the root is no part of it unless an option names it: it belongs elsewhere.
  */
 export function contentsOf(config: ServerConfig): BackupContents {
   const home = dirname(config.file);

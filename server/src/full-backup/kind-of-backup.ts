@@ -3,10 +3,7 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs';
 /* Leading bytes of the files of age (age-encryption.org/v1) and of SQLite. */
 const beginnings = { complete: 'age-encryption.org/v1\n', store: 'SQLite format 3\0' } as const;
 
-/**
- * Kind of backup by a file's first bytes, as `signet backup` writes it with `--all` or without; undefined for anything
- * else.
- */
+/** Kind of backup by a file's first bytes, as `signet backup` writes it with `--all` or without; undefined for anything else. */
 export function kindOfBackup(file: string): keyof typeof beginnings | undefined {
   const found = beginningOf(file);
   if (found.startsWith(beginnings.complete)) return 'complete';

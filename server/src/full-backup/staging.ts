@@ -4,9 +4,8 @@ import { lockFile } from '@signet/policy-engine/internal/files';
 import { ConflictError } from '../errors.ts';
 
 /*
- * Staging folder of this user for the unencrypted contents of a complete backup while it is packed or unpacked. It
- * holds keys, so it is removed whatever ends the work: an error, a signal, or, with the next work beside it, the end of
- * a process or a machine.
+ * Staging folder of this user for the unencrypted contents of a complete backup while it is packed or unpacked. It holds keys, so it is removed
+ * whatever ends the work: an error, a signal, or, with the next work beside it, the end of a process or a machine.
  */
 
 type StagingKind = 'backup' | 'restore';

@@ -57,8 +57,8 @@ interface AppDeps extends AuthenticationDeps {
 }
 
 /**
- * Middleware chain of a request in order (reference/http.md#order-of-checks), inside of the boundary with request id,
- * error answer and access log.
+ * Middleware chain of a request in order (reference/http.md#order-of-checks), inside of the boundary with request id, error answer and access
+ * log.
  */
 export function createApp(deps: AppDeps): Koa<RequestState> {
   const app = new KoaApp();
@@ -219,10 +219,7 @@ function challengeOf({ profile, tokenPath }: AppDeps, ctx: AppContext): string |
   return /^basic(\s|$)/i.test(authorization) ? `Basic realm="${profile.name}"` : profile.challenge;
 }
 
-/**
- * Reason why a credential was refused, in a text of the server's own; undefined when there was none or it was not the
- * reason.
- */
+/** Reason why a credential was refused, in a text of the server's own; undefined when there was none or it was not the reason. */
 function refusedCredential(deps: AppDeps, ctx: AppContext, error: unknown): string | undefined {
   if (error instanceof MissingCredentialsError) return undefined;
   if (error instanceof UnauthenticatedError) return error.message;
@@ -240,8 +237,8 @@ function bodyLimitOf({ limits, takesLargeBody }: AppDeps): (path: string) => num
 const standardMethods: ReadonlySet<string> = new Set('GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH'.split(' '));
 
 /**
- * Fallback after the router: an unknown method is 501 (RFC 9110 §15.6.2), a known path with another method is 405,
- * everything else 404 (docs/reference/http.md#errors).
+ * Fallback after the router: an unknown method is 501 (RFC 9110 §15.6.2), a known path with another method is 405, everything else 404
+ * (docs/reference/http.md#errors).
  */
 const unmatched: Middleware = (ctx) => {
   if (ctx['_matchedRoute'] !== undefined) return;

@@ -29,10 +29,7 @@ export interface AuthenticationDeps {
   readonly clock: Clock;
   /** True if a path answers callers without a certificate (docs/reference/authentication.md#client-certificates). */
   readonly isOpen: (path: string) => boolean;
-  /**
-   * True if a path serves probes. It is open, and answers more to some: a caller with an invalid certificate is
-   * answered like one without.
-   */
+  /** True if a path serves probes. It is open, and answers more to some: a caller with an invalid certificate is answered like one without. */
   readonly isProbe: (path: string) => boolean;
   /**
    * True if a request may come without a certificate; one that is presented must be valid all the same

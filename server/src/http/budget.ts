@@ -37,8 +37,8 @@ export interface BudgetRules {
 }
 
 /**
- * Rate and concurrency (docs/decisions/026). A refusal is delayed for a moment, one at a time on a connection: the rate
- * of refusals is bounded by the number of connections, however fast requests come.
+ * Rate and concurrency (docs/decisions/026). A refusal is delayed for a moment, one at a time on a connection: the rate of refusals is bounded
+ * by the number of connections, however fast requests come.
  */
 export function budgetRules(deps: BudgetRuleDeps): BudgetRules {
   const held = new WeakSet<object>();

@@ -13,8 +13,8 @@ export function entityMarkOf(bytes: string | Uint8Array): string {
 }
 
 /**
- * Sets cache headers and entity tag, from `mark`, which distinguishes its bytes from all others of the path. Returns
- * true if the caller has it: then the answer is 304, and complete.
+ * Sets cache headers and entity tag, from `mark`, which distinguishes its bytes from all others of the path. Returns true if the caller has it:
+ * then the answer is 304, and complete.
  */
 export function callerHas(ctx: RouteContext, mark: string, maxAgeSeconds: number): boolean {
   const tag = `"${mark}"`;

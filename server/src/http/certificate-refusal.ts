@@ -5,8 +5,7 @@ const incompleteChain = 'its issuer is not known here, send the intermediate cer
 
 /** OpenSSL verification errors, and their text for the sender of the chain. */
 const reasons: ReadonlyMap<string, string> = new Map([
-  // OpenSSL found no second certificate of the chain: the holder of a valid certificate who sends it alone needs this
-  // text.
+  // OpenSSL found no second certificate of the chain: the holder of a valid certificate who sends it alone needs this text.
   ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', incompleteChain],
   ['UNABLE_TO_GET_ISSUER_CERT', unknownAuthority],
   ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', unknownAuthority],
@@ -20,9 +19,8 @@ const reasons: ReadonlyMap<string, string> = new Map([
 const base = 'client certificate is not valid';
 
 /**
- * Reason why a client certificate is refused, as far as its holder knows it anyway: the content of its own certificate,
- * and that the server does not trust its chain. A small set of texts, since they are counted. `now` in milliseconds
- * since the epoch.
+ * Reason why a client certificate is refused, as far as its holder knows it anyway: the content of its own certificate, and that the server does
+ * not trust its chain. A small set of texts, since they are counted. `now` in milliseconds since the epoch.
  */
 export function certificateRefusal(certificate: X509Certificate, code: string, now: number): string {
   const reason = reasonOf(certificate, code, now);

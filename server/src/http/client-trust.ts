@@ -9,10 +9,7 @@ export interface ClientTrust {
   readonly generation: number;
   /** The generation in which the handshake of a connection began; -1 when that is not known. */
   handshakeOf(connection: object): number;
-  /**
-   * True if a certificate that a handshake has verified chains to one of the authorities, as far as its chain is known
-   * here.
-   */
+  /** True if a certificate that a handshake has verified chains to one of the authorities, as far as its chain is known here. */
   trusts(certificate: X509Certificate): boolean;
   /** True if it chains to an authority that was removed, as far as its chain is known here. */
   isWithdrawn(certificate: X509Certificate): boolean;

@@ -34,10 +34,9 @@ const maxHeldBytes = 32_768;
 const turnMs = 20;
 
 /**
- * Queue for connections of addresses in debt, instead of closing them: before a handshake a flood cannot be told from
- * the other clients behind its address, so each is admitted in order of arrival, round robin over the addresses. They
- * are paid by the address, and beyond that out of a reserve. A client that proves a certificate pays itself, and gives
- * back what it took of either.
+ * Queue for connections of addresses in debt, instead of closing them: before a handshake a flood cannot be told from the other clients behind
+ * its address, so each is admitted in order of arrival, round robin over the addresses. They are paid by the address, and beyond that out of a
+ * reserve. A client that proves a certificate pays itself, and gives back what it took of either.
  */
 export class ConnectionQueue {
   readonly #deps: ConnectionQueueDeps;
@@ -133,8 +132,8 @@ function begin(waiting: Waiting, payer: Account): void {
 }
 
 /**
- * Holds bytes that a client sends before its turn. A client that gives up, or sends more than a first message, is
- * closed. Returns a function that puts all of them back.
+ * Holds bytes that a client sends before its turn. A client that gives up, or sends more than a first message, is closed. Returns a function
+ * that puts all of them back.
  */
 function holdBytes(socket: Socket): () => void {
   const held: Buffer[] = [];

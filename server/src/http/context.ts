@@ -35,18 +35,13 @@ export interface RequestState {
   principalToken?: VerifiedPrincipalToken;
   /** Decides again who calls, after the request has waited for its client. Throws `UnauthenticatedError`. */
   authenticateAgain?: (ctx: AppContext) => Promise<void> | undefined;
-  /**
-   * Answer of a busy operation, which is written at once (`plain-answer.ts`); absent: the answer is in Koa's context.
-   */
+  /** Answer of a busy operation, which is written at once (`plain-answer.ts`); absent: the answer is in Koa's context. */
   answer?: PlainAnswer | undefined;
   /** True if the text of the answer is kept for others, too. */
   isSharedAnswer?: boolean;
   /** Limits of the request's body when it is JSON. */
   jsonLimits?: JsonLimits;
-  /**
-   * Members for the log of requests: what was granted, or why it was refused. As text: members of JSON, each of them
-   * short.
-   */
+  /** Members for the log of requests: what was granted, or why it was refused. As text: members of JSON, each of them short. */
   logDetail?: Readonly<Record<string, unknown>>;
 }
 

@@ -34,10 +34,7 @@ interface CrlServer {
 
 /** Maximum of anonymous connections at once: no budget counts them. */
 const strangersAtOnce = 512;
-/**
- * Maximum of pipelined requests of each: those that come in one piece are begun before any others, which they would
- * hold up.
- */
+/** Maximum of pipelined requests of each: those that come in one piece are begun before any others, which they would hold up. */
 const maxRequestsOfStranger = 4;
 
 /**
@@ -87,8 +84,7 @@ function appFor(
     isRevoked: () => false,
     trust: { generation: 0, handshakeOf: () => -1, trusts: () => false, isWithdrawn: () => false },
     takesLargeBody: () => false,
-    // The names that lead here are known only to the operators who wrote them into certificates, and the answer is
-    // signed.
+    // The names that lead here are known only to the operators who wrote them into certificates, and the answer is signed.
     isOwnHost: () => true,
     principalTokenUse: () => 'confirms',
     busyRoutes: () => undefined,

@@ -15,10 +15,7 @@ interface ErrorAnswer {
   readonly unexpected: boolean;
 }
 
-/**
- * Default of `Retry-After`: the cause is over soon or takes an operator, so that an immediate retry helps in neither
- * case.
- */
+/** Default of `Retry-After`: the cause is over soon or takes an operator, so that an immediate retry helps in neither case. */
 const usualRetrySeconds = 5;
 
 /** The one place that knows which status and which OAuth code a failure has (docs/reference/http.md#errors). */
@@ -43,10 +40,7 @@ const answers: Readonly<Record<DomainErrorCode, readonly [status: number, oauthE
   'service-unavailable': [503, 'temporarily_unavailable'],
 };
 
-/**
- * Answer to `error`, in at most `maxMessageBytes`. An unexpected failure is a fault of the server: 500 and a fixed
- * text.
- */
+/** Answer to `error`, in at most `maxMessageBytes`. An unexpected failure is a fault of the server: 500 and a fixed text. */
 export function errorAnswer(error: unknown): ErrorAnswer {
   const answer = fullAnswer(error);
   return { ...answer, message: shortText(answer.message) };

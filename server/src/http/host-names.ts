@@ -11,8 +11,8 @@ export function hostOfAuthority(authority: string): string | undefined {
 }
 
 /**
- * Predicate for the server's own hosts (RFC 9110 §7.4): those that its certificate names, as any client that checks it
- * asks for one of them, and the one of its base URL.
+ * Predicate for the server's own hosts (RFC 9110 §7.4): those that its certificate names, as any client that checks it asks for one of them, and
+ * the one of its base URL.
  */
 export function ownHosts(certificate: X509Certificate, baseUrl: string): (host: string) => boolean {
   const base = hostOfAuthority(new URL(baseUrl).host);

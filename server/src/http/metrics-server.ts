@@ -79,8 +79,8 @@ export async function startMetricsServer(deps: MetricsServerDeps, at: MetricsLis
 }
 
 /**
- * Accepted `Host` headers over plain HTTP. A page in a browser of this machine may have its own name lead to the
- * loopback interface and read the answer then; with TLS the certificate, and on a socket the file system, keeps it out.
+ * Accepted `Host` headers over plain HTTP. A page in a browser of this machine may have its own name lead to the loopback interface and read the
+ * answer then; with TLS the certificate, and on a socket the file system, keeps it out.
  */
 function hostsOf({ host: listening }: { readonly host: string }): Rules['isOwnHost'] {
   return ({ headers: { host }, httpVersion }) => {

@@ -113,8 +113,8 @@ class Held implements HeldRequest {
 }
 
 /**
- * Holder of the share: the presenter of the certificate, whatever principal token it carries. A copied token alone uses
- * nothing of its principal's share but that of the same network.
+ * Holder of the share: the presenter of the certificate, whatever principal token it carries. A copied token alone uses nothing of its
+ * principal's share but that of the same network.
  */
 function holderOf({ certificate, principal, address }: RequestState): string {
   // Unambiguous: no name holds a blank.

@@ -4,9 +4,8 @@ import { type AppContext, answerJson, type PlainAnswer, type RouteContext } from
 export const strictTransport = ['strict-transport-security', 'max-age=31536000; includeSubDomains'] as const;
 
 /**
- * Answers 200 with uncached JSON text of ASCII, and these fields: names, in lower case, and values, alternating. For
- * the busiest operations (docs/decisions/062): fields set one by one, and a text whose bytes Koa and Node each count,
- * take longer than composing both here.
+ * Answers 200 with uncached JSON text of ASCII, and these fields: names, in lower case, and values, alternating. For the busiest operations
+ * (docs/decisions/062): fields set one by one, and a text whose bytes Koa and Node each count, take longer than composing both here.
  */
 export function answerPlainJson(ctx: AppContext | RouteContext, text: string, ...more: readonly string[]): void {
   const length = String(text.length);

@@ -2,9 +2,9 @@ import type { ProfileRules } from '../profile.ts';
 import { isAccessCheck, isManagement } from './management/index.ts';
 
 /**
- * Use of a principal token on a request (docs/reference/authentication.md#principal-tokens). `names-caller`: its
- * principal is the caller; `names-caller-recently`: only soon after its issue. `confirms`: the client certificate names
- * the caller, and the token must name the same principal.
+ * Use of a principal token on a request (docs/reference/authentication.md#principal-tokens). `names-caller`: its principal is the caller;
+ * `names-caller-recently`: only soon after its issue. `confirms`: the client certificate names the caller, and the token must name the same
+ * principal.
  */
 export type PrincipalTokenUse = 'names-caller' | 'names-caller-recently' | 'confirms';
 

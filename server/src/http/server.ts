@@ -80,10 +80,7 @@ interface HttpServer {
   readiness(): UnreadyReason | 'ready';
   /** Reloads the TLS files. Throws, and goes on with the old ones, when they cannot be used. */
   reloadTls(): void;
-  /**
-   * Announces the close in `/readyz` and in every answer, stops accepting after the delay, and cuts the rest after the
-   * drain time.
-   */
+  /** Announces the close in `/readyz` and in every answer, stops accepting after the delay, and cuts the rest after the drain time. */
   close(): Promise<void>;
 }
 

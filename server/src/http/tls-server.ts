@@ -186,8 +186,8 @@ function answerUnparsable(code: string, socket: Duplex, received: string): numbe
 }
 
 /**
- * True if an answer has begun that is incomplete: bytes written now would be part of it. Only Node's internal state
- * tells, which its own handler reads.
+ * True if an answer has begun that is incomplete: bytes written now would be part of it. Only Node's internal state tells, which its own handler
+ * reads.
  */
 function isAnswering(socket: Duplex): boolean {
   const answer: Pick<ServerResponse, 'headersSent' | 'writableEnded'> | null =

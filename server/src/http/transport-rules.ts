@@ -56,8 +56,7 @@ function pathOf({ request }: AppContext): string {
 const absoluteForm = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/([^/?#]*)/;
 
 /**
- * Requires exactly one Host header with a host in it (RFC 9112 §3.2). It, or the target if that names one, names an own
- * host (RFC 9110 §7.4).
+ * Requires exactly one Host header with a host in it (RFC 9112 §3.2). It, or the target if that names one, names an own host (RFC 9110 §7.4).
  */
 function checkHost({ isOwnHost, hostOf }: HostDeps, req: AppContext['req'], path: string): void {
   const { host } = req.headers;

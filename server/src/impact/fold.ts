@@ -26,9 +26,9 @@ export interface FoldedImpact extends Impact {
 }
 
 /**
- * Impact as far as the viewer may know it. INVARIANT: it is found in snapshots in which one stand-in takes the place of
- * all members of each role and group that the viewer does not see, so that nothing in it depends on who these members
- * are; the stand-in is shown as `via <domain>:group.<name>`. `own` is the domain that the viewer changes.
+ * Impact as far as the viewer may know it. INVARIANT: it is found in snapshots in which one stand-in takes the place of all members of each role
+ * and group that the viewer does not see, so that nothing in it depends on who these members are; the stand-in is shown as `via
+ * <domain>:group.<name>`. `own` is the domain that the viewer changes.
  */
 export function* foldedImpactInSteps(comparison: Comparison, own: DomainName, viewer: Viewer): Steps<FoldedImpact> {
   const { before, after } = comparison;

@@ -19,9 +19,7 @@ import { domainAssertions } from './domain-assertions.ts';
 import { type PrincipalClass, principalClasses, type SwitchedOffPrincipals, switchedOff } from './principal-classes.ts';
 import { ImpactTooLargeError, Work } from './work.ts';
 
-/**
- * Requests whose answer changes for a principal. `principal` is a name, or a wildcard for all others that it covers.
- */
+/** Requests whose answer changes for a principal. `principal` is a name, or a wildcard for all others that it covers. */
 export interface AccessChange extends Omit<Flip, 'example'> {
   readonly domain: DomainName;
   readonly principal: string;
@@ -53,9 +51,8 @@ export interface Impact {
 }
 
 /**
- * Access gained and lost between two snapshots at `now` (milliseconds): exact over memberships, groups, delegation,
- * wildcards, conditions and DENY. Sorted by domain, then by principal (names before wildcards). Pure. Throws
- * `PatternsTooComplexError`.
+ * Access gained and lost between two snapshots at `now` (milliseconds): exact over memberships, groups, delegation, wildcards, conditions and
+ * DENY. Sorted by domain, then by principal (names before wildcards). Pure. Throws `PatternsTooComplexError`.
  */
 export function impactOf(before: Snapshot, after: Snapshot, now: number): readonly AccessChange[] {
   return runAtOnce(impactInSteps(before, after, now)).changes;
@@ -162,8 +159,7 @@ function namesAny({ services, domains }: SwitchedOffPrincipals): (members: Domai
 }
 
 /**
- * Domains from which the memberships of a domain come: its groups' domains, those that its roles trust, and the domains
- * of the groups of these.
+ * Domains from which the memberships of a domain come: its groups' domains, those that its roles trust, and the domains of the groups of these.
  */
 export function reachedFrom(snapshot: Snapshot, name: DomainName): readonly DomainName[] {
   const trusted = [...(snapshot.domain(name)?.trusting.keys() ?? [])];

@@ -120,9 +120,7 @@ interface Taken {
 const letters = [...'sabcdefghijklmnopqrtuvwxyz0123456789_-.'];
 const endings = ['', 'omebody', '.somebody', 'x.y.somebody'];
 
-/**
- * Principal that this prefix covers, that is not named, that no longer prefix covers and whose domain is not disabled.
- */
+/** Principal that this prefix covers, that is not named, that no longer prefix covers and whose domain is not disabled. */
 function exampleOf(prefix: string, taken: Taken): PrincipalClass | undefined {
   const isFree = (name: string) => {
     const domain = splitPrincipal(name as PrincipalName)?.domain;

@@ -18,8 +18,8 @@ import { authorizeLaunch, mayUseAddress, mayUseDnsSuffix, mayVouchForHost } from
 import { isReservedHost } from './reserved-names.ts';
 
 /*
- * Steps common to registering and refreshing: the tenant exists, its provider may launch it, the names are the
- * instance's own, the provider attests it, a certificate is signed. In this order.
+ * Steps common to registering and refreshing: the tenant exists, its provider may launch it, the names are the instance's own, the provider
+ * attests it, a certificate is signed. In this order.
  */
 
 /** The tenant of an instance. Throws `UnknownDomainError`, `InvalidRequestError` when the service is not registered there. */
@@ -33,8 +33,8 @@ export function findTenant(snapshot: Snapshot, key: Pick<InstanceKey, 'domain' |
 }
 
 /**
- * Check against a later snapshot that the service and its provider are still those of this one: an attestation is not
- * valid for a principal that was created under the other's name meanwhile. It throws `ForbiddenError`.
+ * Check against a later snapshot that the service and its provider are still those of this one: an attestation is not valid for a principal that
+ * was created under the other's name meanwhile. It throws `ForbiddenError`.
  */
 export function samePrincipals(
   before: Snapshot,
@@ -200,9 +200,7 @@ export function signInstance(
   return signOrder(deps, order);
 }
 
-/**
- * Reads the request for a host certificate, if there is one and an authority to sign it. Throws `InvalidRequestError`.
- */
+/** Reads the request for a host certificate, if there is one and an authority to sign it. Throws `InvalidRequestError`. */
 export function readHostRequest(deps: InstanceDeps, information: RefreshInformation): IssueHostCertificate | undefined {
   return information.ssh === undefined ? undefined : deps.readHostRequest?.(information.ssh);
 }

@@ -22,9 +22,9 @@ function launchStatus(snapshot: Snapshot, provider: PrincipalName, resource: str
 }
 
 /**
- * Requires that a provider may launch instances at all (`launch` on `sys.auth:instance`) and of this service (`launch`
- * on `<domain>:service.<service>`). `now` in milliseconds. Throws `ForbiddenError` with the missing right: the names
- * are those of the request, the policy is public, and a DENY reads like an ALLOW that is missing.
+ * Requires that a provider may launch instances at all (`launch` on `sys.auth:instance`) and of this service (`launch` on
+ * `<domain>:service.<service>`). `now` in milliseconds. Throws `ForbiddenError` with the missing right: the names are those of the request, the
+ * policy is public, and a DENY reads like an ALLOW that is missing.
  */
 export function authorizeLaunch(
   snapshot: Snapshot,

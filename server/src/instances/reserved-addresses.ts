@@ -16,10 +16,7 @@ interface ReservedAddressesDeps {
   readonly own?: () => readonly string[];
 }
 
-/*
- * Special addresses: this host, its links, groups of hosts, and no host at all; each machine has another peer behind
- * them.
- */
+/* Special addresses: this host, its links, groups of hosts, and no host at all; each machine has another peer behind them. */
 const special: readonly (readonly [network: string, prefix: number, kind: string])[] = [
   ['0.0.0.0', 8, 'an unspecified address'],
   ['127.0.0.0', 8, 'a loopback address'],

@@ -10,9 +10,8 @@ export interface HostRules {
 }
 
 /**
- * True if a host name must not be certified for the program on that host: the server's own, one that only instances
- * have, or that of a service of an existing domain. `localhost` is the name of any program on the same machine, so a
- * certificate for it proves nothing.
+ * True if a host name must not be certified for the program on that host: the server's own, one that only instances have, or that of a service
+ * of an existing domain. `localhost` is the name of any program on the same machine, so a certificate for it proves nothing.
  */
 export function isReservedHost(
   snapshot: Pick<Snapshot, 'domain' | 'domains' | 'disabledDomains'>,

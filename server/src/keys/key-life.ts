@@ -99,10 +99,7 @@ export function latestKey(records: readonly SigningKeyRecord[], purpose: KeyPurp
   return usable(records, purpose).find((record) => !isStandby(record));
 }
 
-/**
- * Time at which the next rotation of a purpose is due, so that no key signs for longer than the schedule says; Infinity
- * where none signs.
- */
+/** Time at which the next rotation of a purpose is due, so that no key signs for longer than the schedule says; Infinity where none signs. */
 export function rotationDueAt(
   records: readonly SigningKeyRecord[],
   purpose: KeyPurpose,

@@ -1,9 +1,9 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 
 /**
- * Reads at most the given number of bytes of a file that holds a secret: of this user or of root, and readable by no
- * other. Throws otherwise; the message holds nothing of its content. The checked file is the one that is read, whatever
- * is put under that name meanwhile. Links are followed: secrets are often mounted as such.
+ * Reads at most the given number of bytes of a file that holds a secret: of this user or of root, and readable by no other. Throws otherwise;
+ * the message holds nothing of its content. The checked file is the one that is read, whatever is put under that name meanwhile. Links are
+ * followed: secrets are often mounted as such.
  */
 export function readOwnFile(file: string, bytes: number): Buffer {
   const descriptor = open(file);
@@ -24,9 +24,8 @@ export function readOwnFile(file: string, bytes: number): Buffer {
 }
 
 /**
- * True if users other than root and `self` may read or change a file. systemd (`LoadCredential=`) and Kubernetes
- * (`fsGroup`) pass a secret to a user other than root as a file of root, mode 0440: root has chosen who is in its
- * group, or on its list.
+ * True if users other than root and `self` may read or change a file. systemd (`LoadCredential=`) and Kubernetes (`fsGroup`) pass a secret to a
+ * user other than root as a file of root, mode 0440: root has chosen who is in its group, or on its list.
  */
 export function isOpenToOthers({ uid, mode }: { readonly uid: number; readonly mode: number }, self: number): boolean {
   return (mode & (uid === 0 && self !== 0 ? 0o037 : 0o077)) !== 0;

@@ -142,10 +142,7 @@ function candidates(
   return waitingKeys(records, purpose, clock.now()).filter((record) => isHere(privateKeys, record));
 }
 
-/**
- * True if the key can be read here. A damaged one must not block rotation or withdrawal of another: it is treated as
- * absent.
- */
+/** True if the key can be read here. A damaged one must not block rotation or withdrawal of another: it is treated as absent. */
 function isHere(privateKeys: PrivateKeys, record: SigningKeyRecord): boolean {
   try {
     return privateKeys.read(record) !== undefined;
@@ -191,8 +188,8 @@ async function prepareRotation(
 }
 
 /**
- * Rotates: the standby key of a purpose signs from `delayMs` on, and a new one is made. With `isNow` the key that
- * verifiers have known longest signs at once, even if its turn was yet to come.
+ * Rotates: the standby key of a purpose signs from `delayMs` on, and a new one is made. With `isNow` the key that verifiers have known longest
+ * signs at once, even if its turn was yet to come.
  */
 export async function rotateKey(deps: RotateKeysDeps, purpose: KeyPurpose, timing: RotationTiming): Promise<Successor> {
   const rotation = await prepareRotation(deps, purpose, timing);

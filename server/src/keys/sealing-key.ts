@@ -6,8 +6,8 @@ const keyText = /^[A-Za-z0-9+/]{43}=\r?\n?$/;
 const maxFileBytes = 46;
 
 /**
- * Reads 32 random bytes from a file, raw or in base64. Throws for a file that is missing, that another user may read or
- * owns, and for any other content; the message never holds any of it.
+ * Reads 32 random bytes from a file, raw or in base64. Throws for a file that is missing, that another user may read or owns, and for any other
+ * content; the message never holds any of it.
  */
 export function readSealingKey(file: string): Buffer {
   const bytes = readOwnFile(file, maxFileBytes + 1);

@@ -3,8 +3,8 @@ import type { DomainChange } from '../model/domain-change.ts';
 import type { MemberSearch, StoreReader } from '../model/store.ts';
 
 /**
- * Stored domains in which access may change: the changed ones, those whose roles have groups of theirs, or members that
- * are enabled or disabled, and those whose roles trust any of these. May name some too many.
+ * Stored domains in which access may change: the changed ones, those whose roles have groups of theirs, or members that are enabled or disabled,
+ * and those whose roles trust any of these. May name some too many.
  */
 export async function affectedDomains(
   reader: StoreReader,

@@ -130,8 +130,7 @@ export async function changeDomain(
     );
     await transaction.save(change);
     if (request.removeMemberships === true) await removeMemberships(transaction, lostNames(change));
-    // View for the next reader, with the ids that the store gave to new assertions: its entity tag is then that of the
-    // answer.
+    // View for the next reader, with the ids that the store gave to new assertions: its entity tag is then that of the answer.
     const view = await viewOf(edit, transaction);
     return { kind: 'done', created: !wasThere, view, warnings };
   });
@@ -257,10 +256,7 @@ export async function judge(
   return [...missing, ...dnsWarnings(change), ...(await elsewhereWarnings(request, change, after, sees))];
 }
 
-/**
- * Warnings about the entries of other domains that name what the change removes: they are removed with it, or stay and
- * grant nothing.
- */
+/** Warnings about the entries of other domains that name what the change removes: they are removed with it, or stay and grant nothing. */
 async function elsewhereWarnings(
   request: ChangeRequest,
   change: DomainChange,

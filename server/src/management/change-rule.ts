@@ -17,10 +17,7 @@ export type Sees = (domain: DomainName, object: string) => boolean;
 
 /** Exceptions for names in a change; each must be requested by a caller who may. */
 export interface NameRules {
-  /**
-   * True if a deletion removes the memberships of the deleted principals in every domain; else it is refused while
-   * there are some.
-   */
+  /** True if a deletion removes the memberships of the deleted principals in every domain; else it is refused while there are some. */
   readonly removeMemberships?: boolean | undefined;
   /** True if a name may be used although credentials of its former holder may still be valid. */
   readonly reuseName?: boolean | undefined;

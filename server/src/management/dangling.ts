@@ -11,8 +11,8 @@ import type { StoreAfter } from './store-after.ts';
 type SeesDomain = (domain: DomainName) => boolean;
 
 /**
- * Warnings for the author about other domains whose roles have groups that the change removes. These entries stay and
- * grant nothing: owners may always delete their own groups.
+ * Warnings for the author about other domains whose roles have groups that the change removes. These entries stay and grant nothing: owners may
+ * always delete their own groups.
  */
 export async function danglingWarnings(
   change: DomainChange,
@@ -52,8 +52,8 @@ export async function domainsReferringTo(reader: StoreReader, domain: DomainName
 }
 
 /**
- * Removes the groups and the trust of a deleted domain from the roles of all others: the next domain of its name may
- * have another owner. Returns warnings for the author.
+ * Removes the groups and the trust of a deleted domain from the roles of all others: the next domain of its name may have another owner. Returns
+ * warnings for the author.
  */
 export async function removeReferencesTo(
   transaction: StoreTransaction,

@@ -34,8 +34,8 @@ export interface DocumentChange {
 const sees = () => true;
 
 /**
- * Refusals of documents by the rules of the management API, and new members that have expired, each at its place. A
- * change is judged with all others: whether it is harmless may depend on another document.
+ * Refusals of documents by the rules of the management API, and new members that have expired, each at its place. A change is judged with all
+ * others: whether it is harmless may depend on another document.
  */
 export async function findRefusals(
   reader: StoreReader,
@@ -72,10 +72,7 @@ function leftBy(changes: readonly DocumentChange[], reader: StoreReader): StoreA
   );
 }
 
-/**
- * Warnings about the entries of other domains that name what the documents remove: they are removed with it, or stay
- * and grant nothing.
- */
+/** Warnings about the entries of other domains that name what the documents remove: they are removed with it, or stay and grant nothing. */
 export async function findElsewhere(
   reader: StoreReader,
   changes: readonly DocumentChange[],

@@ -13,8 +13,8 @@ export interface DryRuns {
   /** Throws `TooManyRequestsError` while an earlier dry run of the principal runs, and what `work` throws. */
   run<Result>(caller: PrincipalName, work: () => Promise<Result>): Promise<Result>;
   /**
-   * Finds an impact; domains of callers take turns, and it ends when the caller stops waiting. Throws
-   * `ServiceUnavailableError`, and `TooManyRequestsError` when too many of the caller's domain wait.
+   * Finds an impact; domains of callers take turns, and it ends when the caller stops waiting. Throws `ServiceUnavailableError`, and
+   * `TooManyRequestsError` when too many of the caller's domain wait.
    */
   findImpact(question: ImpactQuestion, signal?: AbortSignal): Promise<ImpactAnswer>;
   close(): Promise<void>;

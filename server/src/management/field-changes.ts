@@ -12,10 +12,7 @@ import type {
 
 /* Changes of the fields of one object, as documents write them. Pure. */
 
-/**
- * Values of a field before and after; absent: the field was or is not there. Lists are JSON; a value of more than 1,024
- * characters is cut.
- */
+/** Values of a field before and after; absent: the field was or is not there. Lists are JSON; a value of more than 1,024 characters is cut. */
 export interface FieldChange {
   readonly field: string;
   readonly before?: string;

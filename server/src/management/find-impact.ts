@@ -37,8 +37,8 @@ export type ImpactAnswer =
   | { readonly kind: 'moved' };
 
 /**
- * Access that principals gain or lose by a change, as far as its author may know. Reads the domains that the change
- * concerns as of one instant, and no others. Throws what the store and `work` throw.
+ * Access that principals gain or lose by a change, as far as its author may know. Reads the domains that the change concerns as of one instant,
+ * and no others. Throws what the store and `work` throw.
  */
 export async function findImpact(
   store: Pick<Store, 'view'>,

@@ -19,15 +19,15 @@ interface ManagersDeps {
 }
 
 /**
- * True if a change affects who has authority: the roles that carry some, the assertions that give it, the groups and
- * the services in such roles, whose keys are as good as their membership.
+ * True if a change affects who has authority: the roles that carry some, the assertions that give it, the groups and the services in such roles,
+ * whose keys are as good as their membership.
  */
 export async function changesManagers(change: DomainChange, deps: ManagersDeps): Promise<boolean> {
   const { name: domain, policies } = change;
   if (domain === systemDomain) return true;
   if (changesAuthority(policies)) return true;
-  // Invariant from here on: the assertions that give authority are the same before and after, and from the next line on
-  // the roles that have some.
+  // Invariant from here on: the assertions that give authority are the same before and after, and from the next line on the roles that have
+  // some.
   const isPowerful = powerIn(
     domain,
     change.roles.length + change.groups.length === 0 ? [] : await deps.after.policies(domain),
@@ -54,8 +54,8 @@ export function changesAuthority(policies: DomainChange['policies']): boolean {
 }
 
 /**
- * True if some role with authority lists the principal, itself or in a group. Entries that are disabled or have expired
- * count as well: they can be enabled later without another look at the keys.
+ * True if some role with authority lists the principal, itself or in a group. Entries that are disabled or have expired count as well: they can
+ * be enabled later without another look at the keys.
  */
 async function isListedInPower(principal: PrincipalName, { snapshot, reader }: ManagersDeps): Promise<boolean> {
   const own = [principal, ...wildcardsOf(principal)];

@@ -15,10 +15,7 @@ export function serviceOf(member: string): ReturnType<typeof splitPrincipal> {
 /** The services that there are. */
 export interface KnownServices {
   readonly services: ReadonlyMap<DomainName, ReadonlySet<string>>;
-  /**
-   * True if a domain that is not among them does not exist. Otherwise it is reported only where a similar name suggests
-   * a mistake.
-   */
+  /** True if a domain that is not among them does not exist. Otherwise it is reported only where a similar name suggests a mistake. */
   readonly isWhole: boolean;
 }
 
@@ -33,9 +30,8 @@ interface Missing {
 }
 
 /**
- * Warnings about members that are services which do not exist: they may be created later. Once for each domain that
- * does not exist, at its first member, and of at most `maxProblems` such domains. `hints`: maximum number of
- * suggestions.
+ * Warnings about members that are services which do not exist: they may be created later. Once for each domain that does not exist, at its first
+ * member, and of at most `maxProblems` such domains. `hints`: maximum number of suggestions.
  */
 export function missingMembers(
   members: readonly NamedMember[],

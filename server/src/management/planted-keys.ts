@@ -107,10 +107,7 @@ async function raisedEntries(
 
 type KeyOf = (entry: Entry) => DelegatedKey | undefined;
 
-/**
- * Look-up of a delegate's key of the principals that an entry names; undefined if there are none. Each group is read,
- * and searched, once.
- */
+/** Look-up of a delegate's key of the principals that an entry names; undefined if there are none. Each group is read, and searched, once. */
 async function keysOfDelegates(entries: readonly Entry[], after: StoreAfter): Promise<KeyOf | undefined> {
   const isGroup = ({ kind, member }: Entry) => kind === 'role' && member.includes(':');
   const groups = new Map<string, readonly string[]>();

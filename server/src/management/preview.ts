@@ -44,8 +44,8 @@ export function triedChange(change: DomainChange, since: StoreState, warnings: r
 }
 
 /**
- * Preview of a change, as far as its author may know: `attempt` makes it on the present store, and saves nothing. One
- * at a time for each caller. Throws `TooManyRequestsError`, `ServiceUnavailableError` and what `attempt` throws.
+ * Preview of a change, as far as its author may know: `attempt` makes it on the present store, and saves nothing. One at a time for each caller.
+ * Throws `TooManyRequestsError`, `ServiceUnavailableError` and what `attempt` throws.
  */
 export function preview(
   { dryRuns, clock }: { readonly dryRuns: DryRuns; readonly clock: Clock },

@@ -91,10 +91,7 @@ export function isOperator(snapshot: Snapshot, query: Omit<RightQuery, 'object'>
   return granted;
 }
 
-/**
- * True if the policy of `sys.auth` may grant the right on any domain at all; if not, single domains need not be
- * checked.
- */
+/** True if the policy of `sys.auth` may grant the right on any domain at all; if not, single domains need not be checked. */
 export function mayOperateSome(snapshot: Snapshot, caller: PrincipalName, right: Right, now: number): boolean {
   const system = snapshot.domain(systemDomain);
   if (system === undefined) return false;

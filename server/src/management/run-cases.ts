@@ -22,10 +22,7 @@ export interface CaseReport {
   readonly deciding: ReadonlySet<string>;
 }
 
-/**
- * Key of an assertion of an active policy: its place in the policy, from 1, is its id in a snapshot that was made of
- * documents.
- */
+/** Key of an assertion of an active policy: its place in the policy, from 1, is its id in a snapshot that was made of documents. */
 export function assertionKey(domain: string, policy: string, id: number): string {
   return `${domain}/${policy}/${id}`;
 }

@@ -69,8 +69,7 @@ async function* administrators(store: StoreAfter, domain: DomainName, now: numbe
 }
 
 /**
- * Protects the domain of the system, on which everything depends; services of a domain `user`, or below it, would have
- * names that mean users.
+ * Protects the domain of the system, on which everything depends; services of a domain `user`, or below it, would have names that mean users.
  */
 export const systemDomains: ChangeRule = ({ name, before, after }) => {
   if (before === undefined && name === 'user') {
@@ -161,9 +160,8 @@ async function groupsAfter(domain: DomainName, { after }: ChangeFacts): Promise<
 }
 
 /**
- * Requires the right to look at a group of another domain that becomes a member: its members could then be found by
- * asking about the role. Checked before any answer shows whether the group exists. A trusted domain consents by its own
- * assertion for `assume_role`.
+ * Requires the right to look at a group of another domain that becomes a member: its members could then be found by asking about the role.
+ * Checked before any answer shows whether the group exists. A trusted domain consents by its own assertion for `assume_role`.
  */
 function consentFault(
   { domain, group, path }: Reference,

@@ -45,9 +45,8 @@ export function keyOfHit({ domain, kind, name, entry }: SearchHit): string {
 }
 
 /**
- * Finds the memberships of a principal, or the active assertions that name a resource or action; wildcards of either
- * side count. At most `limit` hits of those whose keys come after `after`, sorted: domains behind them are not
- * searched, and other requests have their turn meanwhile.
+ * Finds the memberships of a principal, or the active assertions that name a resource or action; wildcards of either side count. At most `limit`
+ * hits of those whose keys come after `after`, sorted: domains behind them are not searched, and other requests have their turn meanwhile.
  */
 export async function search(deps: SearchDeps, query: SearchQuery, after: string, limit: number): Promise<SearchHit[]> {
   const member = query.member === undefined ? undefined : foldAscii(query.member);

@@ -53,10 +53,7 @@ function withoutTotal(name: string): string {
   return name.replace(/_total$/, '');
 }
 
-/**
- * Readings that stay after their process has ended: a falling sum would be taken for a restart of everything it sums
- * up.
- */
+/** Readings that stay after their process has ended: a falling sum would be taken for a restart of everything it sums up. */
 export function lasting(readings: readonly Reading[]): readonly Reading[] {
   return readings.filter(
     ({ type, aggregator }) => aggregator !== 'omit' && (type === 'counter' || type === 'histogram'),

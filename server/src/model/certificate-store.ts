@@ -17,10 +17,7 @@ export interface CertificateRow {
   readonly instanceId?: PathElement | undefined;
   /** Key that proved the request for a service's certificate, which ends with it. */
   readonly vouchedKey?: KeyId | undefined;
-  /**
-   * Serial number of the X.509 certificate that asked for an SSH certificate, or for a role certificate of a person,
-   * which ends with it.
-   */
+  /** Serial number of the X.509 certificate that asked for an SSH certificate, or for a role certificate of a person, which ends with it. */
   readonly askingSerial?: string | undefined;
   readonly notBefore: number;
   readonly notAfter: number;
@@ -54,8 +51,8 @@ export interface Revocation {
 }
 
 /**
- * Conditions that must hold in the transaction that records a certificate as issued. They are checked there, not
- * before: a right that was removed by then, by whichever server, gives nothing.
+ * Conditions that must hold in the transaction that records a certificate as issued. They are checked there, not before: a right that was
+ * removed by then, by whichever server, gives nothing.
  */
 export interface RecordingConditions {
   /** The serial number of the certificate that asked; one that is revoked by then gives nothing. */
@@ -64,10 +61,7 @@ export interface RecordingConditions {
   readonly decide: (source: SnapshotSource) => Promise<unknown>;
 }
 
-/**
- * Certificate that was signed for a principal, on the word of another principal or of a token: the part that the store
- * keeps.
- */
+/** Certificate that was signed for a principal, on the word of another principal or of a token: the part that the store keeps. */
 export interface RecordedCertificate {
   readonly serial: string;
   /** SHA-256 of the certificate in DER, base64url. */
@@ -82,8 +76,8 @@ export interface RecordedCertificate {
 }
 
 /**
- * Store for the issuing of certificates. A certificate is signed only after its intent is on disk, so there is none
- * without a row. Every method throws `StoreUnavailableError` when the store cannot be written or read.
+ * Store for the issuing of certificates. A certificate is signed only after its intent is on disk, so there is none without a row. Every method
+ * throws `StoreUnavailableError` when the store cannot be written or read.
  */
 export interface CertificateStore {
   /** Records that a certificate with this serial number is about to be signed. Throws `ConflictError` when the serial exists. */
@@ -98,14 +92,11 @@ export interface CertificateStore {
   revocationsAfter(sequence: number, now: number): Promise<readonly RevocationRow[]>;
   /** The place and the time (seconds) of the last revocation; 0 when there was none. */
   lastRevocation(): Promise<{ readonly sequence: number; readonly at: number }>;
-  /**
-   * Intents older than `before` (seconds) that were never confirmed: certificates that may exist and were never handed
-   * out.
-   */
+  /** Intents older than `before` (seconds) that were never confirmed: certificates that may exist and were never handed out. */
   orphans(before: number): Promise<readonly CertificateRow[]>;
   /**
-   * Number of X.509 certificates of each issuer that are in force at `now` (seconds), and when the last one ends. Those
-   * of `besides` are not counted: the caller knows which of them is in use.
+   * Number of X.509 certificates of each issuer that are in force at `now` (seconds), and when the last one ends. Those of `besides` are not
+   * counted: the caller knows which of them is in use.
    */
   outstanding(now: number, besides: PrincipalName): Promise<readonly OutstandingCertificates[]>;
   /** Forgets at most `limit` certificates that ended before (seconds), and an instance with the last of its own; answers how many. */

@@ -30,8 +30,8 @@ export interface MemberListChange<List extends RoleFields | GroupFields = RoleFi
 }
 
 /**
- * Change of one domain: only the differences, however large the domain. It is judged, previewed, written, audited,
- * published and described by this value alone.
+ * Change of one domain: only the differences, however large the domain. It is judged, previewed, written, audited, published and described by
+ * this value alone.
  */
 export interface DomainChange {
   readonly name: DomainName;

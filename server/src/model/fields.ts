@@ -83,8 +83,8 @@ export function defaultsOf<F extends Fields>(fields: F): Values<F> {
 }
 
 /**
- * Parses the fields of a document or body, and adds the defaults of the rest. `read` is given each field to parse, and
- * answers undefined to leave it out.
+ * Parses the fields of a document or body, and adds the defaults of the rest. `read` is given each field to parse, and answers undefined to
+ * leave it out.
  */
 export function parseFields<F extends Fields>(
   fields: F,

@@ -94,18 +94,12 @@ export interface InstanceQuery {
   readonly limit: number;
 }
 
-/**
- * Store of instances over their life. Each method is one transaction; all throw `StoreUnavailableError`. Times in
- * seconds.
- */
+/** Store of instances over their life. Each method is one transaction; all throw `StoreUnavailableError`. Times in seconds. */
 export interface InstanceStore {
   find(key: InstanceKey): Promise<InstanceRecord | undefined>;
   /** Instances in the order of service, provider and id. */
   list(query: InstanceQuery): Promise<readonly InstanceRecord[]>;
-  /**
-   * Rights of the holder of the certificate with this serial number; undefined when it is not a certificate of the
-   * instance.
-   */
+  /** Rights of the holder of the certificate with this serial number; undefined when it is not a certificate of the instance. */
   statusOf(key: InstanceKey, presented: string): Promise<InstanceStatus | undefined>;
   /**
    * Confirms the certificate and starts a new lineage with it; an older record of the same instance is replaced. Throws as

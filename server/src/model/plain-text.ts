@@ -1,7 +1,6 @@
 /*
- * Text that people write and others read: no character may show another order of letters (Bidi_Control), hide, or move
- * the cursor. Of the format characters only the two that join letters count as text, as several scripts need them
- * (U+200C, U+200D).
+ * Text that people write and others read: no character may show another order of letters (Bidi_Control), hide, or move the cursor. Of the format
+ * characters only the two that join letters count as text, as several scripts need them (U+200C, U+200D).
  */
 
 /** A text on one line. */

@@ -3,10 +3,7 @@ import { descriptionSchema, domain, flag, httpsUrl, plain, secondsSchema, servic
 
 export const awsAccountSchema = z.string().regex(/^\d{12}$/, 'must be 12 digits');
 
-/**
- * Fields of a domain and its parts. A new field takes a line here, a migration with its column, and a line in the
- * guides.
- */
+/** Fields of a domain and its parts. A new field takes a line here, a migration with its column, and a line in the guides. */
 export const recordFields = {
   domain: {
     description: plain('description', descriptionSchema, 'Films'),

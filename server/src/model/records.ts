@@ -3,10 +3,7 @@ import type { Effect, Jwk, KeyPurpose, WireConditions } from '@signet/policy-eng
 import type { Values } from './fields.ts';
 import type { recordFields } from './record-fields.ts';
 
-/*
- * Records of the store, as plain data. Times are milliseconds since the epoch, absent members are absent, lists are
- * sorted by name.
- */
+/* Records of the store, as plain data. Times are milliseconds since the epoch, absent members are absent, lists are sorted by name. */
 
 export interface MemberRecord extends Values<typeof recordFields.member> {
   readonly name: string;

@@ -24,9 +24,9 @@ export function isSameState(a: StoreState, b: StoreState): boolean {
 }
 
 /**
- * Reasons why the changes after a known state cannot be told. `restart`: a later epoch was begun, so that all readers
- * start over. `divergence`: the store never was in that state, or is not past it any more: it has another history, as
- * after a failover that lost changes. `distance`: too much has changed since, or the record of it is gone.
+ * Reasons why the changes after a known state cannot be told. `restart`: a later epoch was begun, so that all readers start over. `divergence`:
+ * the store never was in that state, or is not past it any more: it has another history, as after a failover that lost changes. `distance`: too
+ * much has changed since, or the record of it is gone.
  */
 export type GapKind = 'restart' | 'divergence' | 'distance';
 
@@ -44,8 +44,8 @@ export function isGap(answer: StoreChanges | StoreGap): answer is StoreGap {
 export type Knows = (name: DomainName) => boolean;
 
 /**
- * Members of the roles, or of the groups, of a domain; the texts are JSON. A store may hold a million members, most of
- * which are not needed for a long time: until then they stay the few strings that the database made of them.
+ * Members of the roles, or of the groups, of a domain; the texts are JSON. A store may hold a million members, most of which are not needed for
+ * a long time: until then they stay the few strings that the database made of them.
  */
 export interface PackedMembers {
   readonly kind: ListKind;
@@ -112,10 +112,7 @@ export interface DomainUpdate {
 export interface SnapshotSource {
   /** Cheap: asked at every refresh. */
   state(): Promise<StoreState>;
-  /**
-   * Changes after `known`, as of one instant, or why they cannot be told. Of the domains that the reader `knows`, some
-   * come as updates.
-   */
+  /** Changes after `known`, as of one instant, or why they cannot be told. Of the domains that the reader `knows`, some come as updates. */
   changesSince(known: StoreState, knows?: Knows): Promise<StoreChanges | StoreGap>;
   /** Runs `work` on everything, as of one instant. */
   everything<Result>(work: (contents: StoreContents) => Promise<Result>): Promise<Result>;

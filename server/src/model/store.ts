@@ -110,10 +110,7 @@ export interface StoreReader {
   groupsWithMember(search: MemberSearch): Promise<readonly string[]>;
   /** Every role and group that has one of these members, sorted by domain and list; of deleted domains there are none. */
   memberships(names: readonly string[]): Promise<readonly Membership[]>;
-  /**
-   * Names of this domain among the members of all domains: its services, also undefined ones, and patterns of their
-   * names. Sorted.
-   */
+  /** Names of this domain among the members of all domains: its services, also undefined ones, and patterns of their names. Sorted. */
   membersOf(domain: DomainName): Promise<readonly string[]>;
   /** The other domain that has the form of this name in DNS. */
   formHolder(name: DomainName): Promise<FormHolder | undefined>;
@@ -137,10 +134,7 @@ export interface StoreTransaction extends StoreReader {
   sealedKeys(): Promise<ReadonlyMap<string, SealedKey>>;
   /** Replaces or adds a private half. False when there is no such key, or it is compromised. */
   sealSigningKey(kid: string, sealed: SealedKey): Promise<boolean>;
-  /**
-   * Activates a key that does not sign yet from `at` on (milliseconds). False when there is none, or it signs earlier,
-   * or is compromised.
-   */
+  /** Activates a key that does not sign yet from `at` on (milliseconds). False when there is none, or it signs earlier, or is compromised. */
   activateSigningKey(kid: string, at: number): Promise<boolean>;
   /** False when there is no such key. A key stays compromised; the first time is kept. Its sealed private half is removed. */
   markKeyCompromised(kid: string, at: number): Promise<boolean>;
@@ -162,8 +156,8 @@ export interface StoreTransaction extends StoreReader {
   /** Writes an audit record that an operator says the clock is right. */
   acceptClock(): Promise<void>;
   /**
-   * Begins an epoch later than the present one and than `above`, and returns it. For a store that lacks published
-   * changes: open join tokens are spent, the numbers of revocation lists jump ahead, and readers start over.
+   * Begins an epoch later than the present one and than `above`, and returns it. For a store that lacks published changes: open join tokens are
+   * spent, the numbers of revocation lists jump ahead, and readers start over.
    */
   newEpoch(above?: number): Promise<number>;
   /** SSH certificates of a serial number or key id that were not revoked and have not expired at `now` (seconds). */
@@ -172,10 +166,7 @@ export interface StoreTransaction extends StoreReader {
 
 export interface AuditQuery {
   readonly subject?: string;
-  /**
-   * Filter: changes of the domain of this name since it was created; an earlier domain of the name may have had another
-   * owner.
-   */
+  /** Filter: changes of the domain of this name since it was created; an earlier domain of the name may have had another owner. */
   readonly domain?: DomainName;
   /** Filter: only changes of this object of that domain. */
   readonly object?: ObjectKey;
@@ -235,10 +226,7 @@ export interface Store extends SnapshotSource {
   newestRecord(): Promise<NewestRecord | undefined>;
   /** Time of this process's last write to the store. */
   lastWritten(): Moment | undefined;
-  /**
-   * Lead of this process's clock over that of the database at the last comparison, in milliseconds; undefined: it has
-   * none of its own.
-   */
+  /** Lead of this process's clock over that of the database at the last comparison, in milliseconds; undefined: it has none of its own. */
   aheadOfDatabase(): number | undefined;
   /** Registers a listener for the certificates that this process has revoked, called once that is recorded. */
   onRevoked(listener: (reason: RevocationReason, count: number) => void): void;

@@ -4,10 +4,7 @@ import type { IdTokenClaims } from '@signet/policy-engine/wire';
 /** Version of both kinds of token (docs/reference/tokens.md#access-tokens). */
 const tokenVersion = 1;
 
-/**
- * Content of an access token. `now` and `lifeSeconds` in whole seconds, `thumbprint` of the caller's certificate when
- * bound.
- */
+/** Content of an access token. `now` and `lifeSeconds` in whole seconds, `thumbprint` of the caller's certificate when bound. */
 interface AccessTokenFacts {
   readonly issuer: string;
   readonly principal: PrincipalName;

@@ -13,9 +13,7 @@ import { secondsOf } from './lifetimes.ts';
 import { refuseWithoutEffect } from './request-rules.ts';
 import { maxScopeItems } from './scope.ts';
 
-/**
- * Requested content of the claim `groups` of an ID token: all of a kind that the principal holds, or the named ones.
- */
+/** Requested content of the claim `groups` of an ID token: all of a kind that the principal holds, or the named ones. */
 interface RequestedGroups {
   /** Domain of the roles; absent: the domain of the service. */
   readonly domain: DomainName | undefined;

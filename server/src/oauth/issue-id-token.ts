@@ -60,10 +60,7 @@ function checkClient({ suffixes }: IdTokenDeps, snapshot: Snapshot, { client, re
   throw new InvalidRequestError('redirect_uri is not the registered endpoint of the service, nor its own name');
 }
 
-/**
- * Requested roles and groups that the principal holds; undefined if none. Throws `UnknownDomainError` and
- * `ForbiddenError`.
- */
+/** Requested roles and groups that the principal holds; undefined if none. Throws `UnknownDomainError` and `ForbiddenError`. */
 function groupsOf(
   snapshot: Snapshot,
   principal: PrincipalName,

@@ -45,9 +45,8 @@ function partsOf(principal: PrincipalName): IdentityParts {
 }
 
 /**
- * Requires that the caller may have certificates made for the principal; throws `ForbiddenError`. INVARIANT: a key of a
- * principal gives all its access, so a name with a role in `sys.auth` is for those who have that role, or could take
- * it.
+ * Requires that the caller may have certificates made for the principal; throws `ForbiddenError`. INVARIANT: a key of a principal gives all its
+ * access, so a name with a role in `sys.auth` is for those who have that role, or could take it.
  */
 function requireIssue(snapshot: Snapshot, caller: PrincipalName, principal: PrincipalName, now: number): void {
   const resource = `${systemDomain}:principal.${principal}`;

@@ -107,8 +107,7 @@ async function verifiedPerson(
     throw new UnauthenticatedError('idToken is a token without a usable `sub`');
   }
   const name = personName(claims, subject, issuer);
-  // Digest of the login, not of the token's text: one login gives one certificate, whatever tokens the issuer made of
-  // it.
+  // Digest of the login, not of the token's text: one login gives one certificate, whatever tokens the issuer made of it.
   const digest = createHash('sha256')
     .update(JSON.stringify(['login', issuer.issuer, nonce]))
     .digest('base64url');

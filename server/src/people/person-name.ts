@@ -9,10 +9,7 @@ export interface PersonNames {
   readonly claim?: string | undefined;
   /** Stands before the value of the claim. */
   readonly prefix: string;
-  /**
-   * Accepted domain of mail addresses where the claim is `email`, in lower case: of one domain, as the part before the
-   * `@` makes the name.
-   */
+  /** Accepted domain of mail addresses where the claim is `email`, in lower case: of one domain, as the part before the `@` makes the name. */
   readonly emailDomain?: string | undefined;
 }
 

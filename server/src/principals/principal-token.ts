@@ -28,8 +28,8 @@ interface PrincipalTokenFields {
 }
 
 /**
- * Principal of a valid principal token, its time of issue (seconds since the epoch), and the registered key that signed
- * it; absent: the server's.
+ * Principal of a valid principal token, its time of issue (seconds since the epoch), and the registered key that signed it; absent: the
+ * server's.
  */
 export interface VerifiedPrincipalToken {
   readonly principal: PrincipalName;
@@ -60,9 +60,8 @@ const signedToken = /^[a-zA-Z0-9\\._%=:;,-]+$/;
 const seconds = /^\d{1,12}$/;
 
 /**
- * Verifies a principal token (docs/reference/authentication.md#principal-tokens): `v=S1;d=…;n=…;…;s=<signature>`,
- * signed by the registered service key that `k` names (SHA-256 with RSA PKCS #1 or with ECDSA in DER). Throws
- * `UnauthenticatedError`.
+ * Verifies a principal token (docs/reference/authentication.md#principal-tokens): `v=S1;d=…;n=…;…;s=<signature>`, signed by the registered
+ * service key that `k` names (SHA-256 with RSA PKCS #1 or with ECDSA in DER). Throws `UnauthenticatedError`.
  */
 export function verifyPrincipalToken(token: string, rules: PrincipalTokenRules, now: number): VerifiedPrincipalToken {
   const signatureAt = token.lastIndexOf(';s=');

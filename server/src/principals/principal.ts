@@ -87,10 +87,7 @@ function readStrictly(der: Buffer): ReadCertificate | undefined {
   }
 }
 
-/**
- * True if the basic constraints say CA, whatever the key usages say: a verifier that checks one of them only would
- * accept it as one.
- */
+/** True if the basic constraints say CA, whatever the key usages say: a verifier that checks one of them only would accept it as one. */
 function claimsAuthority(certificate: ReadCertificate): boolean {
   const constraints = certificate.extensions.get(oids.basicConstraints.hex);
   // SEQUENCE { cA BOOLEAN DEFAULT FALSE, … }: in DER it is empty for a leaf.

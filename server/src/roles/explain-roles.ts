@@ -41,10 +41,7 @@ export function explainRoles(
     .sort((a, b) => (a.role < b.role ? -1 : 1));
 }
 
-/**
- * Time at which roles are held, in milliseconds, and the callback for the cost of comparing patterns, in units of
- * `maxWork` of the engine.
- */
+/** Time at which roles are held, in milliseconds, and the callback for the cost of comparing patterns, in units of `maxWork` of the engine. */
 interface Explaining {
   readonly now: number;
   readonly compared: (work: number) => void;

@@ -53,9 +53,8 @@ export function heldRoles(
 }
 
 /**
- * Requested roles that `grantedRoles` lists. The cost depends on the request, however many roles the principal holds in
- * the domain. Where that gives up for too many wildcards of a trusted domain, a role that is asked for alone may still
- * be found.
+ * Requested roles that `grantedRoles` lists. The cost depends on the request, however many roles the principal holds in the domain. Where that
+ * gives up for too many wildcards of a trusted domain, a role that is asked for alone may still be found.
  */
 export function grantedAmong(
   snapshot: Snapshot,
@@ -143,8 +142,8 @@ function ownRole({ name, roles }: DomainSnapshot, full: string): RoleSnapshot | 
 }
 
 /**
- * True if the policy of the domain lets members of these of its roles assume a role, folded: the check of `heldRoles`
- * for the domain's own roles and for those of others that trust it.
+ * True if the policy of the domain lets members of these of its roles assume a role, folded: the check of `heldRoles` for the domain's own roles
+ * and for those of others that trust it.
  */
 export function mayAssume(
   domain: DomainSnapshot,
@@ -161,8 +160,8 @@ export function mayAssume(
 }
 
 /**
- * Roles of the given ones that the trusted domain lets the principal assume. Patterns with too many wildcards to
- * compare give none: a token request does not wait for the policy of the trusted domain.
+ * Roles of the given ones that the trusted domain lets the principal assume. Patterns with too many wildcards to compare give none: a token
+ * request does not wait for the policy of the trusted domain.
  */
 function delegatedRoles(
   snapshot: Snapshot,

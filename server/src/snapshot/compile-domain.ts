@@ -48,8 +48,8 @@ export function compileDomain(model: DomainModel, grants: CompiledGrants): Domai
 type Granting = DomainGrants & Pick<DomainAttributes, 'name' | 'policyVersion'>;
 
 /**
- * Compiles the grants of a stored domain; the counts of the `last` one go on. Pure. Throws
- * `PolicyEngineError('bundle-malformed')` when its policies cannot be used as a whole.
+ * Compiles the grants of a stored domain; the counts of the `last` one go on. Pure. Throws `PolicyEngineError('bundle-malformed')` when its
+ * policies cannot be used as a whole.
  */
 export function* compileGrantsInSteps(record: Granting, epoch: number, last?: DomainSnapshot): Steps<CompiledGrants> {
   const policies = record.policies.map((policy) => wirePolicy(record, policy));
@@ -113,9 +113,7 @@ function wireAssertion(stored: StoredAssertion): WireAssertion {
   };
 }
 
-/**
- * True if the assertion is about resources of another domain: only `assume_role` checks with a trust domain read those.
- */
+/** True if the assertion is about resources of another domain: only `assume_role` checks with a trust domain read those. */
 function isForeign({ name }: Pick<Granting, 'name'>, { resource }: WireAssertion): boolean {
   const colon = resource.indexOf(':');
   // Fast path: nearly all are written so.

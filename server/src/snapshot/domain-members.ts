@@ -14,8 +14,8 @@ type RoleEntry = Entry<RoleName>;
 type GroupEntry = Entry;
 
 /**
- * Members of the roles and groups of one domain, indexed so that a look-up costs a few map accesses however many
- * members there are. Expiry and disabling are checked at the query. Immutable; names in the same lists share them.
+ * Members of the roles and groups of one domain, indexed so that a look-up costs a few map accesses however many members there are. Expiry and
+ * disabling are checked at the query. Immutable; names in the same lists share them.
  */
 export interface DomainMembers {
   /** Roles by the exact name of a member. Lists with more than `scannedEntries` are sorted by role: see `isInRole`. */

@@ -64,10 +64,7 @@ interface LiveSnapshotDeps {
   readonly store: SnapshotSource;
   readonly clock: Clock;
   readonly refreshIntervalMs: number;
-  /**
-   * Called for every poll of the store that fails (`isLook`), for every domain that cannot be used, and for listeners
-   * that throw.
-   */
+  /** Called for every poll of the store that fails (`isLook`), for every domain that cannot be used, and for listeners that throw. */
   readonly onError?: (error: unknown, isLook: boolean) => void;
   /** Called with the duration of each poll of the store, and whether the snapshot is up to date then. */
   readonly onRefresh?: ((seconds: number, isDone: boolean) => void) | undefined;
@@ -154,8 +151,7 @@ class PollingSnapshot implements LiveSnapshot {
     const newer = await newerThan(known, source);
     if (newer === undefined) return known;
     this.#ahead = newer.snapshot;
-    // Until the poll has seen another history, each call loads everything. The refresh is not awaited: the caller may
-    // hold a connection.
+    // Until the poll has seen another history, each call loads everything. The refresh is not awaited: the caller may hold a connection.
     if (newer.gap !== undefined) this.refresh().catch(() => undefined);
     return newer.snapshot;
   };

@@ -43,10 +43,7 @@ export interface DomainSnapshot {
   readonly bundleReaders?: readonly PrincipalName[];
   readonly limits: DomainLimits;
   readonly accounts: DomainAccounts;
-  /**
-   * Roles that holders of a role may assume: full role names or patterns of the active `assume_role` assertions that
-   * are not DENY.
-   */
+  /** Roles that holders of a role may assume: full role names or patterns of the active `assume_role` assertions that are not DENY. */
   readonly assumable: ReadonlyMap<RoleName, readonly string[]>;
   /** The roles whose holders may assume another one of this domain, by that one; by its exact name, not by a pattern. */
   readonly assumers: ReadonlyMap<RoleName, readonly RoleName[]>;
@@ -78,9 +75,8 @@ export interface Snapshot {
 }
 
 /**
- * State of a principal in the snapshot (docs/reference/authentication.md#disabled-deleted-revoked): a service that is
- * registered and enabled is `active`; one that is disabled, or whose domain is, `disabled`; everything else (deleted,
- * never registered, a user) `unknown`.
+ * State of a principal in the snapshot (docs/reference/authentication.md#disabled-deleted-revoked): a service that is registered and enabled is
+ * `active`; one that is disabled, or whose domain is, `disabled`; everything else (deleted, never registered, a user) `unknown`.
  */
 type PrincipalState = 'active' | 'disabled' | 'unknown';
 
@@ -101,9 +97,8 @@ export function isUser(principal: PrincipalName): boolean {
 }
 
 /**
- * True if a principal holds no role and is in no group, whatever names it: a service that is disabled, or that does not
- * exist. Wildcards do not cover a name that was deleted, or was never registered; tokens, certificates and all answers
- * about access use this check.
+ * True if a principal holds no role and is in no group, whatever names it: a service that is disabled, or that does not exist. Wildcards do not
+ * cover a name that was deleted, or was never registered; tokens, certificates and all answers about access use this check.
  */
 export function holdsNothing(snapshot: Snapshot, principal: PrincipalName): boolean {
   const state = principalState(snapshot, principal);

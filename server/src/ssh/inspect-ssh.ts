@@ -49,8 +49,8 @@ export function readSshCertificate(blob: Uint8Array): SshCertificate {
 }
 
 /**
- * Parses the signed bytes and compares every field with the order, before the certificate leaves. Throws an `Error`
- * that names the first field that differs: this is a bug of the server, never the caller's fault.
+ * Parses the signed bytes and compares every field with the order, before the certificate leaves. Throws an `Error` that names the first field
+ * that differs: this is a bug of the server, never the caller's fault.
  */
 export function checkIssuedSshCertificate(
   blob: Uint8Array,

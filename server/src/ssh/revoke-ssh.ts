@@ -53,9 +53,8 @@ const systemDomain = parseDomainName('sys.auth');
 const resource = `${systemDomain}:ssh`;
 
 /**
- * Revokes SSH certificates: their owner may, and a holder of `revoke` on `sys.auth:ssh`. A key id stands for every
- * certificate of it that is in force; later ones are valid again. Returns their number. Throws `NotFoundError` when
- * none is in force, `ForbiddenError`.
+ * Revokes SSH certificates: their owner may, and a holder of `revoke` on `sys.auth:ssh`. A key id stands for every certificate of it that is in
+ * force; later ones are valid again. Returns their number. Throws `NotFoundError` when none is in force, `ForbiddenError`.
  */
 export function revokeSsh(
   deps: RevokeSshDeps,

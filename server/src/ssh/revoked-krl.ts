@@ -26,8 +26,8 @@ interface MadeKrl {
 }
 
 /**
- * Publisher of the revocation list: the store is polled once a second at most, and only on request. The list is made
- * again after a revocation, and when an entry leaves it.
+ * Publisher of the revocation list: the store is polled once a second at most, and only on request. The list is made again after a revocation,
+ * and when an entry leaves it.
  */
 export function createKrlPublisher(deps: RevokedKrlDeps): () => Promise<Buffer> {
   const takeTurn = signingTurns<Buffer>(deps.pace);

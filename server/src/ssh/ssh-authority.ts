@@ -79,10 +79,7 @@ export function trustedUserCaLine(
   return `${formatSshPublicKey(authority.publicKey)} ${comment}`;
 }
 
-/*
- * Converts the DER of two INTEGERs to the two mpints of RFC 5656 §3.1.2. The server's own signer wrote it: 70 to 72
- * bytes, short lengths.
- */
+/* Converts the DER of two INTEGERs to the two mpints of RFC 5656 §3.1.2. The server's own signer wrote it: 70 to 72 bytes, short lengths. */
 function ecdsaSignature(der: Buffer): Buffer {
   const lengthOfR = der.readUInt8(3);
   const r = der.subarray(4, 4 + lengthOfR);

@@ -20,9 +20,8 @@ interface StandstillDeps {
 const beatMs = 1000;
 
 /**
- * INVARIANT: requests right after a standstill, such as those sent meanwhile, are not decided by the state from before
- * it: the timers that would poll the store come later than the input of the sockets. A store that cannot be read delays
- * requests only for one poll.
+ * INVARIANT: requests right after a standstill, such as those sent meanwhile, are not decided by the state from before it: the timers that would
+ * poll the store come later than the input of the sockets. A store that cannot be read delays requests only for one poll.
  */
 export function watchForStandstill(deps: StandstillDeps): StandstillWatch {
   const { clock, monotonic = () => performance.now(), refreshIntervalMs, refresh } = deps;

@@ -3,15 +3,12 @@ import type { Store } from '../model/store.ts';
 import { clockToleranceMs, type StoreCondition } from '../model/store.ts';
 import type { ClockWitness } from '../observer.ts';
 
-/**
- * Witness against the own clock: the clock of the database, a time that this server itself wrote, or one that another
- * server wrote.
- */
+/** Witness against the own clock: the clock of the database, a time that this server itself wrote, or one that another server wrote. */
 type StoreClockWitness = Exclude<ClockWitness, 'callers'>;
 
 /**
- * Judgement of the own clock. `degraded`: the newest record of the store is later, so one of two clocks is wrong.
- * `wrong`: the clock of the database, or a time that this server itself wrote, says so.
+ * Judgement of the own clock. `degraded`: the newest record of the store is later, so one of two clocks is wrong. `wrong`: the clock of the
+ * database, or a time that this server itself wrote, says so.
  */
 export interface ClockJudgement {
   readonly state: 'fit' | 'degraded' | 'wrong';
@@ -27,8 +24,7 @@ interface ClockEvidence {
   /** The time of the newest record of the store, whoever wrote it; undefined before the first. */
   readonly newest: number | undefined;
   /**
-   * Lead of a second witness (the last record that this server wrote itself, the clock of a database) over the own
-   * clock; negative if behind.
+   * Lead of a second witness (the last record that this server wrote itself, the clock of a database) over the own clock; negative if behind.
    */
   readonly offsetMs: number | undefined;
   /** Lead of the own clock over that of the database at the last poll; undefined for a store without a clock. */

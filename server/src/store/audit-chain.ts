@@ -78,8 +78,8 @@ export async function verifyAuditChain(db: Kysely<Schema>, known?: string): Prom
 const recordsAStatement = 1000;
 
 /**
- * True if the audit log passes through the head of that state: rows of the feed are removed, audit records never. True
- * before the first change, which every history shares.
+ * True if the audit log passes through the head of that state: rows of the feed are removed, audit records never. True before the first change,
+ * which every history shares.
  */
 export async function passesThrough(
   db: Kysely<Schema>,

@@ -87,8 +87,8 @@ function isWanted({ actor, since, until }: AuditQuery, row: LookedAt): boolean {
 }
 
 /**
- * True if the last records in a row are all outside of the requested time, and enough of them to stop: clocks are
- * seldom set back, and not by much.
+ * True if the last records in a row are all outside of the requested time, and enough of them to stop: clocks are seldom set back, and not by
+ * much.
  */
 function isBehind({ after, since, until }: AuditQuery, rows: readonly LookedAt[]): boolean {
   if (after === undefined) return since !== undefined && rows.every(({ at }) => at < since);

@@ -63,9 +63,9 @@ async function withFileCopy<Result>(
 const mergeName = 'postgres-restore.db';
 
 /**
- * Replaces the store by a backup, under a new epoch; see `restoreStore`. The former content of a database is kept in a
- * file in `dataDir`. Throws `ConflictError` while another restore works there: each would use and remove the files of
- * the other. Throws `StoreUnavailableError` when the folder cannot be written.
+ * Replaces the store by a backup, under a new epoch; see `restoreStore`. The former content of a database is kept in a file in `dataDir`. Throws
+ * `ConflictError` while another restore works there: each would use and remove the files of the other. Throws `StoreUnavailableError` when the
+ * folder cannot be written.
  */
 export async function restore(
   store: StorePlace,

@@ -172,8 +172,8 @@ async function askedFor(db: Kysely<Schema>, serials: readonly string[], at: numb
 }
 
 /**
- * Revokes certificates, and those in force that they asked for and that end with them; each gets the next place in the
- * order of revocations. Returns the serial numbers of the latter.
+ * Revokes certificates, and those in force that they asked for and that end with them; each gets the next place in the order of revocations.
+ * Returns the serial numbers of the latter.
  */
 export async function revokeRows(
   db: Kysely<Schema>,

@@ -32,10 +32,7 @@ export const signingKeys: Touched = { kind: 'keys', domain: '', key: '' };
 export const maxNames = 1000;
 /** Maximum of rows that are followed, and so kept: above it reading the whole store is cheaper. */
 export const maxRows = 20_000;
-/**
- * Pruning interval: rows are removed after this number of changes, and after each change that writes more than this
- * number of rows.
- */
+/** Pruning interval: rows are removed after this number of changes, and after each change that writes more than this number of rows. */
 const pruningInterval = 256;
 const rowsAStatement = 500;
 
@@ -76,8 +73,8 @@ function changedNames({ roles, groups }: DomainChange): ReadonlySet<string> | 'm
 }
 
 /**
- * Writes the things that the change to this state touched, and at intervals removes the rows that no reader will
- * follow. Of a change that none will follow either, only the head is kept: readers behind it read the whole store.
+ * Writes the things that the change to this state touched, and at intervals removes the rows that no reader will follow. Of a change that none
+ * will follow either, only the head is kept: readers behind it read the whole store.
  */
 export async function insertChanges(
   db: Kysely<Schema>,
@@ -103,10 +100,7 @@ async function prune(db: Kysely<Schema>): Promise<void> {
   if (last !== undefined) await removeBefore(db, last.seq);
 }
 
-/**
- * Removes the rows before a change from which all readers go on: its head stays. In parts, between which other work has
- * its turn.
- */
+/** Removes the rows before a change from which all readers go on: its head stays. In parts, between which other work has its turn. */
 async function removeBefore(db: Kysely<Schema>, seq: number): Promise<void> {
   for (;;) {
     const oldest = sql`select seq, domain, kind, key from changes
@@ -129,9 +123,9 @@ export interface DomainChanges {
 }
 
 /**
- * Things touched after `known`, by domain, or why they cannot be told. INVARIANT: they are told only where the feed
- * goes on without a gap from the very state that the reader has. After a restore, in another history of the store,
- * behind pruned rows or past a writer that wrote no rows, a member that left would keep its access.
+ * Things touched after `known`, by domain, or why they cannot be told. INVARIANT: they are told only where the feed goes on without a gap from
+ * the very state that the reader has. After a restore, in another history of the store, behind pruned rows or past a writer that wrote no rows,
+ * a member that left would keep its access.
  */
 export async function changesAfter(
   db: Kysely<Schema>,

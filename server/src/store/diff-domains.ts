@@ -154,10 +154,7 @@ function* isSamePolicy(one: PolicyRecord, other: PolicyRecord): Steps<boolean> {
   return true;
 }
 
-/**
- * True if bundles of the domain differ after the change: policies were added, removed, or differ in more than their
- * descriptions.
- */
+/** True if bundles of the domain differ after the change: policies were added, removed, or differ in more than their descriptions. */
 export function* changesBundleInSteps({ removed, added, changed }: ListDiff<PolicyRecord>): Steps<boolean> {
   if (removed.length + added.length > 0) return true;
   for (const { before, after } of changed) if (!(yield* isSameInBundle(before, after))) return true;

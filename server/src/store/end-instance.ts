@@ -95,8 +95,8 @@ async function findInstance(db: Kysely<Schema>, key: InstanceKey): Promise<Insta
 }
 
 /**
- * Revokes every certificate of the instance that has not expired, also those that were never received, and the logins
- * that they asked for. Returns their serial numbers.
+ * Revokes every certificate of the instance that has not expired, also those that were never received, and the logins that they asked for.
+ * Returns their serial numbers.
  */
 async function revokeCertificates(
   db: Kysely<Schema>,

@@ -167,8 +167,7 @@ export class KyselyInstanceStore implements InstanceStore {
 }
 
 /**
- * Spends a join token in one statement that decides and changes: of two registrations at once, the second finds nothing
- * that it could change.
+ * Spends a join token in one statement that decides and changes: of two registrations at once, the second finds nothing that it could change.
  */
 async function spendJoinToken(db: Kysely<Schema>, digest: string, use: JoinTokenUse): Promise<void> {
   const spending = db.updateTable('join_tokens').set({ spent_at: use.at }).where(isOpen(digest, use));

@@ -122,8 +122,7 @@ export class KyselyStore implements Store {
   }
 
   change<Result>(context: ChangeContext, work: (transaction: StoreTransaction) => Promise<Result>): Promise<Result> {
-    // Fair turns: a domain with many changes gets one transaction before those of others, not all that it has asked
-    // for.
+    // Fair turns: a domain with many changes gets one transaction before those of others, not all that it has asked for.
     return this.#guard(() => this.#turns.run(laneOf(context.actor), () => this.#transact(context, work)));
   }
 

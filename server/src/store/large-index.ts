@@ -8,8 +8,8 @@ export interface LargeIndex {
 }
 
 /**
- * Creates the index in the transaction of a step. Not in PostgreSQL, where the table could not be written meanwhile:
- * there it is created after the steps, concurrently (`postgres/large-indices.ts`).
+ * Creates the index in the transaction of a step. Not in PostgreSQL, where the table could not be written meanwhile: there it is created after
+ * the steps, concurrently (`postgres/large-indices.ts`).
  */
 export async function createIndex(db: Kysely<unknown>, { name, on }: LargeIndex): Promise<void> {
   if (db.getExecutor().adapter instanceof PostgresAdapter) return;

@@ -2,9 +2,8 @@ import { lstatSync, readdirSync, rmSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 
 /*
- * Leftovers of restores in the data folder: stores that were replaced, which are kept on purpose, and copies and
- * temporary files of a process that was killed. Only files with exactly those names count; all others may belong to
- * another program.
+ * Leftovers of restores in the data folder: stores that were replaced, which are kept on purpose, and copies and temporary files of a process
+ * that was killed. Only files with exactly those names count; all others may belong to another program.
  */
 
 /** `replaced`: a store of before a restore. `unfinished`: what a killed restore or rotation has not removed. */
@@ -22,10 +21,7 @@ export interface Leftover {
 
 const logs = '(-wal|-shm|-journal)?';
 
-/**
- * Names by folder below the data folder. Where the store is a database, a restore merges in `postgres-restore.db`
- * (`backups.ts`).
- */
+/** Names by folder below the data folder. Where the store is a database, a restore merges in `postgres-restore.db` (`backups.ts`). */
 const names: readonly (readonly [folder: string, kind: LeftoverKind, name: RegExp])[] = [
   ['', 'replaced', new RegExp(`^(signet|postgres-restore)\\.db\\.replaced-\\d{1,10}(\\.\\d{1,6})?${logs}$`)],
   ['', 'unfinished', new RegExp(`^(signet|postgres-restore)\\.db\\.restore-\\d{1,10}${logs}$`)],

@@ -3,9 +3,7 @@ import type { InstanceQuery, InstanceRecord } from '../model/instance-store.ts';
 import { toInstance } from './certificate-rows.ts';
 import type { Schema } from './database-schema.ts';
 
-/**
- * Page of the instances of a domain, in the order of service, provider and id. Its cost is proportional to its length.
- */
+/** Page of the instances of a domain, in the order of service, provider and id. Its cost is proportional to its length. */
 export async function readInstances(db: Kysely<Schema>, query: InstanceQuery): Promise<readonly InstanceRecord[]> {
   const { domain, service, after, limit } = query;
   let rows = db.selectFrom('instances').selectAll().where('domain', '=', domain);

@@ -1,7 +1,4 @@
-/*
- * Maintenance commands on a store that is not served, or beside its servers: the part that depends on the kind of
- * database.
- */
+/* Maintenance commands on a store that is not served, or beside its servers: the part that depends on the kind of database. */
 
 export { backUp, check, restore } from './backups.ts';
 export { compareStores, copyStore } from './copy-store.ts';

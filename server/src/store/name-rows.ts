@@ -25,9 +25,8 @@ export function formTaken(name: DomainName, holder: DomainName): ConflictError {
 }
 
 /**
- * Assigns a domain its form in DNS. A new one is refused where an existing domain has it (`ConflictError`), an earlier
- * one gets it when it is free. That of a deleted domain is free for a domain that may use the name. Returns whether it
- * has it now.
+ * Assigns a domain its form in DNS. A new one is refused where an existing domain has it (`ConflictError`), an earlier one gets it when it is
+ * free. That of a deleted domain is free for a domain that may use the name. Returns whether it has it now.
  */
 export async function claimDnsForm(db: Kysely<Schema>, name: DomainName, isNew: boolean): Promise<boolean> {
   const holder = await readFormHolder(db, name);
@@ -64,10 +63,7 @@ export async function noteEnd(db: Kysely<Schema>, name: string, at: number, by: 
     .execute();
 }
 
-/**
- * Removes a name from the deleted ones, as it is used again. Returns the time of deletion; undefined if it was never
- * deleted.
- */
+/** Removes a name from the deleted ones, as it is used again. Returns the time of deletion; undefined if it was never deleted. */
 export async function takeEndedName(db: Kysely<Schema>, name: string): Promise<number | undefined> {
   const [end] = await readEndedNames(db, [name]);
   if (end === undefined) return undefined;

@@ -1,10 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Schema } from './database-schema.ts';
 
-/*
- * Invalidates the state that a store may have lost when it goes on from an earlier one: it must not be taken for the
- * later one.
- */
+/* Invalidates the state that a store may have lost when it goes on from an earlier one: it must not be taken for the later one. */
 
 /** Lead of revocation list numbers: more than can have been published since any backup. */
 export const crlNumbersAhead = 1_000_000;

@@ -12,10 +12,7 @@ import { byDomain } from './row-values.ts';
 const assertionKey = ['domain', 'policy', 'version', 'position'] as const;
 const textColumns = ['role', 'action', 'resource', 'conditions'] as const;
 
-/**
- * Size in bytes of the assertions in force of a domain as JSON strings, plus `aroundEach` for each of them; counted in
- * pages.
- */
+/** Size in bytes of the assertions in force of a domain as JSON strings, plus `aroundEach` for each of them; counted in pages. */
 export async function readPolicyBytes(db: Kysely<Schema>, domain: string, aroundEach: number): Promise<number> {
   const bytes = textColumns.map((name) => {
     const text = sql`coalesce(${sql.ref(`page.${name}`)}, '')`;
@@ -73,10 +70,7 @@ function policyKey(domain: string, policy: string, version: string): string {
   return JSON.stringify([domain, policy, version]);
 }
 
-/**
- * Assertions by policy. Those of a single domain in pages: it may have tens of thousands, and requests are answered
- * between two of them.
- */
+/** Assertions by policy. Those of a single domain in pages: it may have tens of thousands, and requests are answered between two of them. */
 async function readAssertions(
   db: Kysely<Schema>,
   domains: readonly string[],

@@ -10,8 +10,8 @@ export interface SchemaStep {
 }
 
 /**
- * Schema that the migrations make, as `npm run reference` last recorded it: a server that has nothing to migrate
- * neither loads nor runs them to know what its store should look like.
+ * Schema that the migrations make, as `npm run reference` last recorded it: a server that has nothing to migrate neither loads nor runs them to
+ * know what its store should look like.
  */
 export const schemaSteps: readonly SchemaStep[] = steps;
 

@@ -3,8 +3,8 @@ import type { Moment, NewestRecord, PoolUse, StoreCondition, StoreState } from '
 import type { Schema } from './database-schema.ts';
 
 /**
- * `acknowledged` changes are confirmed to a client: they must survive a power failure. `deferred` ones take effect only
- * by a later, acknowledged transaction: they survive the end of this process, and a power failure with that later one.
+ * `acknowledged` changes are confirmed to a client: they must survive a power failure. `deferred` ones take effect only by a later, acknowledged
+ * transaction: they survive the end of this process, and a power failure with that later one.
  */
 export type Durability = 'acknowledged' | 'deferred';
 
@@ -36,10 +36,7 @@ export interface StoreDatabase {
   /** Writes something that means nothing, to see whether anything can be written. */
   tryWriting(): Promise<StoreCondition>;
   newestRecord(): Promise<NewestRecord | undefined>;
-  /**
-   * Time of this process's last write to the database by a clock that was not in doubt, or a later record of one before
-   * it in its place.
-   */
+  /** Time of this process's last write to the database by a clock that was not in doubt, or a later record of one before it in its place. */
   lastWritten(): Moment | undefined;
   /** See `Store.aheadOfDatabase`; absent: the database has no clock of its own. */
   aheadOfDatabase?(): number | undefined;

@@ -266,10 +266,7 @@ function outermost(prefixes: readonly string[]): string[] {
   return kept;
 }
 
-/**
- * Condition on columns, so that an index answers it: with thousands of prefixes no caller waits while all keys are read
- * for each.
- */
+/** Condition on columns, so that an index answers it: with thousands of prefixes no caller waits while all keys are read for each. */
 function servicesBeginning(prefix: string): RawBuilder<SqlBool> {
   if (prefix === '') return sql<SqlBool>`1 = 1`;
   const below = sql<SqlBool>`domain >= ${prefix} and domain < ${successor(prefix)}`;

@@ -46,9 +46,8 @@ export async function writeDomain(context: WriteContext, change: DomainChange): 
 }
 
 /**
- * Time of a policy change: always after the last one, though the clock was set back, as hosts refuse a bundle that was
- * issued before the one that they have, and others know a change by this time alone. A last change further ahead than
- * any host accepts was the mistake of a clock.
+ * Time of a policy change: always after the last one, though the clock was set back, as hosts refuse a bundle that was issued before the one
+ * that they have, and others know a change by this time alone. A last change further ahead than any host accepts was the mistake of a clock.
  */
 function modifiedAfter(last: number | undefined, now: number): number {
   return last === undefined || last > now + issuedSkew ? now : Math.max(last + 1, now);

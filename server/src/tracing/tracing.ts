@@ -11,9 +11,7 @@ import {
 } from '@opentelemetry/api';
 import { formatTraceParent, parseTraceParent } from './traceparent.ts';
 
-/**
- * Spans. INVARIANT: no attribute holds a token, a certificate request, a principal or anything else that a caller sent.
- */
+/** Spans. INVARIANT: no attribute holds a token, a certificate request, a principal or anything else that a caller sent. */
 type SpanName = 'signet.sign' | 'signet.store' | 'signet.attest' | 'signet.sts';
 
 /** Facts about a request when it is answered. */

@@ -27,9 +27,8 @@ interface Lane<Result> {
 }
 
 /**
- * Gives work a turn in its lane: at once when the last turn is long enough ago, else at the end of that time.
- * Concurrent requests for the same `piece` share one result, so `work` must read the state when it is called. Throws
- * `ServiceUnavailableError` when too much waits.
+ * Gives work a turn in its lane: at once when the last turn is long enough ago, else at the end of that time. Concurrent requests for the same
+ * `piece` share one result, so `work` must read the state when it is called. Throws `ServiceUnavailableError` when too much waits.
  */
 type TakeTurn<Result> = (lane: string, piece: string, work: () => Promise<Result>) => Promise<Result>;
 

@@ -22,8 +22,8 @@ export type JobAnswer =
   | { readonly kind: 'failure'; readonly error: unknown };
 
 /**
- * Reason why a job has no answer: `aborted` (as for want of memory) and `time` are its own fault, `ended` is not;
- * `share` is too much of its lane, `busy` too much in all.
+ * Reason why a job has no answer: `aborted` (as for want of memory) and `time` are its own fault, `ended` is not; `share` is too much of its
+ * lane, `busy` too much in all.
  */
 type JobFailure = 'aborted' | 'time' | 'ended' | 'cancelled' | NoPlace;
 

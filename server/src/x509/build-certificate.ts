@@ -110,8 +110,8 @@ export function serialFrom(at: number, random: Buffer): Buffer {
 }
 
 /**
- * Time of issue of a certificate, in seconds since the epoch: as its serial number says where that is one of
- * `serialFrom`, and else not before it begins. Lives begin up to `backdateSeconds` before the issue.
+ * Time of issue of a certificate, in seconds since the epoch: as its serial number says where that is one of `serialFrom`, and else not before
+ * it begins. Lives begin up to `backdateSeconds` before the issue.
  */
 export function issueTimeOf({ serial, notBefore }: Pick<ReadCertificate, 'serial' | 'notBefore'>): number {
   if (!/^[4-7][0-9a-f]{31}$/.test(serial)) return notBefore;

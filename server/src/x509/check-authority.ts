@@ -4,8 +4,8 @@ import { readCertificate } from './certificate-reader.ts';
 import { oids } from './oids.ts';
 
 /*
- * Checks that a foreign authority can issue the certificates of a server (RFC 5280 §6.1.4). Its key and the order of
- * its chain are checked by `issuerFromPem`.
+ * Checks that a foreign authority can issue the certificates of a server (RFC 5280 §6.1.4). Its key and the order of its chain are checked by
+ * `issuerFromPem`.
  */
 
 const keyUsageBits = { keyCertSign: 0x04, cRLSign: 0x02 } as const;
@@ -13,8 +13,8 @@ const leafUsages = ['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2'];
 const anyUsage = '2.5.29.37.0';
 
 /**
- * Reason why the authority at the head of this chain (without its root; DER) cannot issue certificates that verifiers
- * with this root accept at `now`, in seconds; undefined if it can. Throws `DerError`.
+ * Reason why the authority at the head of this chain (without its root; DER) cannot issue certificates that verifiers with this root accept at
+ * `now`, in seconds; undefined if it can. Throws `DerError`.
  */
 export function authorityFault(chain: readonly Buffer[], root: Buffer, now: number): string | undefined {
   const last = new X509Certificate(chain.at(-1) ?? root);

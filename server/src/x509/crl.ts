@@ -81,10 +81,7 @@ export async function buildCrl(issuer: Issuer, input: CrlInput): Promise<Buffer>
   return sequence(tbs, algorithm, bitString(signAs(issuer, tbs)));
 }
 
-/**
- * Number of the list after the one with the number `last`: the time, so that it also grows when the last published one
- * is unknown.
- */
+/** Number of the list after the one with the number `last`: the time, so that it also grows when the last published one is unknown. */
 export function nextCrlNumber(last: bigint, now: number): bigint {
   return last < BigInt(now) ? BigInt(now) : last + 1n;
 }

@@ -26,9 +26,9 @@ import { oids } from './oids.ts';
 import { type AltName, addressText } from './subject-alt-names.ts';
 
 /*
- * Names that a request may ask for, in one place (docs/reference/certificates.md#certificate-requests). A name that the
- * caller may not hold is refused with the rule that forbids it; the names that every certificate of a kind has (its
- * SPIFFE id, an instance's id) may be left out of the request.
+ * Names that a request may ask for, in one place (docs/reference/certificates.md#certificate-requests). A name that the caller may not hold is
+ * refused with the rule that forbids it; the names that every certificate of a kind has (its SPIFFE id, an instance's id) may be left out of the
+ * request.
  */
 
 /** The names that go into a certificate. */
@@ -85,8 +85,8 @@ interface InstanceSubject extends ServiceSubject {
 }
 
 /*
- * Id in a name below the server's own suffix: the name of this very instance, or the id before `.instanceid.`, as it
- * was requested before names carried their owner. The certificate gets the instance's own name in the place of either.
+ * Id in a name below the server's own suffix: the name of this very instance, or the id before `.instanceid.`, as it was requested before names
+ * carried their owner. The certificate gets the instance's own name in the place of either.
  */
 function idFromOwnName(
   name: string,
@@ -120,9 +120,7 @@ function statedId(
   return own ?? rules.forms.instanceId(name, subject.provider, { suffix: rules.dnsSuffix, grants });
 }
 
-/*
- * True for the service's own names below the server's own suffix: any other name there could be one of another service.
- */
+/* True for the service's own names below the server's own suffix: any other name there could be one of another service. */
 function mayHoldOwnName(before: string, subject: ServiceSubject, rules: NamingRules, grants: ServiceGrants): boolean {
   if (before === `${subject.service}.${subject.domain}`) return true;
   return before === `${subject.service}.${grants.dnsForm}` && grants.mayUseSuffix(rules.dnsSuffix);

@@ -18,10 +18,7 @@ export const keptSeconds = 30 * 86_400;
 /** Retention of spent attestation tokens after their expiry, for clocks that are set back. */
 const attestationTokensKeptSeconds = 86_400;
 
-/**
- * Batch size: one write delays others for a few milliseconds, also in a store of millions; a run is bounded, whatever
- * has piled up.
- */
+/** Batch size: one write delays others for a few milliseconds, also in a store of millions; a run is bounded, whatever has piled up. */
 const batchRows = 100;
 const batchesARun = 100;
 
@@ -41,8 +38,8 @@ export async function forgetEnded({ certificates, instances, clock }: Housekeepi
 }
 
 /**
- * Creates the housekeeping run: it reissues revocation lists in time and, by a clock that is trusted, removes expired
- * records. A failure is logged.
+ * Creates the housekeeping run: it reissues revocation lists in time and, by a clock that is trusted, removes expired records. A failure is
+ * logged.
  */
 export function createHousekeeping(
   deps: HousekeepingDeps,

@@ -31,10 +31,7 @@ function loadPrivateKey(pem: string): KeyObject {
   }
 }
 
-/**
- * Chain to send: each certificate must have issued the one before it; a root at the end is left out, as verifiers have
- * it.
- */
+/** Chain to send: each certificate must have issued the one before it; a root at the end is left out, as verifiers have it. */
 function checkChain(ders: readonly Buffer[]): readonly X509Certificate[] {
   const chain = ders.map((der) => new X509Certificate(der));
   for (const [index, certificate] of chain.entries()) {

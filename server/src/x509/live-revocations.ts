@@ -12,8 +12,8 @@ export interface LiveRevocations {
   /** Number of revocations noticed; another history of the store has other numbers. */
   readonly sequence: number;
   /**
-   * Time when another history of the store was read, in seconds since the epoch; 0: it has had one. Lists made until
-   * then may lack some revocations under the same number.
+   * Time when another history of the store was read, in seconds since the epoch; 0: it has had one. Lists made until then may lack some
+   * revocations under the same number.
    */
   readonly rereadAt: number;
   /** Reads what is new. Throws `StoreUnavailableError`; what is known stays known. */

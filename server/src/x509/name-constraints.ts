@@ -4,8 +4,8 @@ import { oids } from './oids.ts';
 import { type AltName, addressText } from './subject-alt-names.ts';
 
 /*
- * Names that an authority may certify (RFC 5280 §4.2.1.10). Constraints on directory names and on kinds that no
- * certificate of the server has are not read.
+ * Names that an authority may certify (RFC 5280 §4.2.1.10). Constraints on directory names and on kinds that no certificate of the server has
+ * are not read.
  */
 
 /** DNS names, hosts of URIs and of mail addresses; networks as address and mask in hexadecimal. */

@@ -36,8 +36,8 @@ interface RequestedUri {
 }
 
 /**
- * Spellings of a request's names beside the server's own, which both profiles accept. Each profile has its own, chosen
- * once with the configuration.
+ * Spellings of a request's names beside the server's own, which both profiles accept. Each profile has its own, chosen once with the
+ * configuration.
  */
 export interface NameForms {
   /** True if a common name stands for the one that the certificate gets. */
@@ -63,10 +63,7 @@ export interface NameForms {
   ): boolean;
   /** Names that are still to be judged, the host names having been. */
   withoutHostNames(names: readonly AltName[], grants: FormGrants): readonly AltName[];
-  /**
-   * True if a role certificate may carry a name that is neither a URI nor the holder's mail address below the server's
-   * suffix.
-   */
+  /** True if a role certificate may carry a name that is neither a URI nor the holder's mail address below the server's suffix. */
   isRoleName(name: AltName, holder: RoleHolder): boolean;
   /** Suffixes below which a service has `<service>.<domain as one label>` beside those of policy. */
   readonly ownSuffixes: readonly string[];

@@ -64,8 +64,8 @@ export function beforeSuffix(name: string, suffix: string): string | undefined {
 }
 
 /**
- * True if a name is one that only instances have, below the server's own suffix: in the present form, the former one,
- * or that of the profile `athenz`.
+ * True if a name is one that only instances have, below the server's own suffix: in the present form, the former one, or that of the profile
+ * `athenz`.
  */
 export function isInstanceArea(name: string, rules: NamingRules): boolean {
   const rest = beforeSuffix(name, rules.dnsSuffix);

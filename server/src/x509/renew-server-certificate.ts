@@ -22,17 +22,14 @@ export async function readServerCertificate(file: string): Promise<ReadCertifica
 }
 
 /**
- * True if a certificate is due for replacement: in the last third of its life, months of a year and hours of a day, and
- * when it has not begun, since it was issued by a wrong clock. `now` in seconds.
+ * True if a certificate is due for replacement: in the last third of its life, months of a year and hours of a day, and when it has not begun,
+ * since it was issued by a wrong clock. `now` in seconds.
  */
 export function isDue({ notBefore, notAfter }: Pick<ReadCertificate, 'notBefore' | 'notAfter'>, now: number): boolean {
   return now < notBefore || notAfter - now < (notAfter - notBefore) / 3;
 }
 
-/**
- * True if the first certificate of a file was signed with the key of the first one of another file. Throws when they
- * cannot be read.
- */
+/** True if the first certificate of a file was signed with the key of the first one of another file. Throws when they cannot be read. */
 export async function isSignedBy(file: string, issuerFile: string): Promise<boolean> {
   const [leaf, issuer] = await Promise.all([readFile(file), readFile(issuerFile)]);
   return new X509Certificate(leaf).verify(new X509Certificate(issuer).publicKey);

@@ -7,8 +7,8 @@ const stepMs = 60_000;
 const steadyMs = 6 * 3_600_000;
 
 /**
- * Predicate: the clock has gone on evenly for six hours, as far as regular checks can tell: records deleted by a clock
- * that was wrong for an hour do not come back. `monotonic` is in milliseconds.
+ * Predicate: the clock has gone on evenly for six hours, as far as regular checks can tell: records deleted by a clock that was wrong for an
+ * hour do not come back. `monotonic` is in milliseconds.
  */
 export function watchSteadiness(clock: Clock, monotonic: () => number): () => boolean {
   let since = monotonic();

@@ -72,10 +72,7 @@ function parseKind(reader: DerReader): { readonly kind: KeyKind; readonly bits: 
   return refuse('the key must be P-256, P-384, RSA or Ed25519');
 }
 
-/**
- * Text form: octets are first tried as a key of several kinds, each with an exception, and that costs more than the key
- * itself.
- */
+/** Text form: octets are first tried as a key of several kinds, each with an exception, and that costs more than the key itself. */
 export function subjectKeyPem({ spki }: Pick<SubjectKey, 'spki'>): string {
   return toPem('PUBLIC KEY', spki);
 }

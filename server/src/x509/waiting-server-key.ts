@@ -30,9 +30,8 @@ export async function writeWaitingKey(files: ServerCertificateFiles, privateKey:
 }
 
 /**
- * Activates the key that waits for the certificate in place. It stays for a day, since another server may be about to
- * do the same with a certificate that has been replaced meanwhile. `now` in milliseconds. Throws when a file cannot be
- * read or written.
+ * Activates the key that waits for the certificate in place. It stays for a day, since another server may be about to do the same with a
+ * certificate that has been replaced meanwhile. `now` in milliseconds. Throws when a file cannot be read or written.
  */
 export async function settleServerKey(files: ServerCertificateFiles, now: number): Promise<void> {
   for (;;) {

@@ -7,9 +7,8 @@ import type { Jwk, WirePolicy } from '@signet/policy-engine/wire';
 import test from 'ava';
 
 /*
- * Compatibility of the engine of 0.1 with present bundles. The file was written by that very engine: it opened a policy
- * directory with each `bundle`, signed, and answered `a` (the assertion under the condition) and `b` (another one of
- * the same policy) on `x`.
+ * Compatibility of the engine of 0.1 with present bundles. The file was written by that very engine: it opened a policy directory with each
+ * `bundle`, signed, and answered `a` (the assertion under the condition) and `b` (another one of the same policy) on `x`.
  */
 
 interface Case {

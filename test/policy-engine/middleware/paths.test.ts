@@ -22,8 +22,8 @@ import fastify from 'fastify';
 import Koa from 'koa';
 
 /*
- * Agreement of rule and router on a path, which both read. A path that they read differently must not pass: here public
- * things are for all callers, the rest for none.
+ * Agreement of rule and router on a path, which both read. A path that they read differently must not pass: here public things are for all
+ * callers, the rest for none.
  */
 
 const publicThing: RequiredAccess = { action: 'read', resource: 'catalog:public' };

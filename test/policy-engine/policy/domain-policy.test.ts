@@ -3,10 +3,7 @@ import { PolicyEngine } from '@signet/policy-engine';
 import { compileDomain, decideInDomain } from '@signet/policy-engine/policy';
 import test from 'ava';
 
-/*
- * Properties of a compiled domain besides its assertions: its revision, its answer for nothing, and what can never
- * match.
- */
+/* Properties of a compiled domain besides its assertions: its revision, its answer for nothing, and what can never match. */
 
 const rule = { role: 'r', action: 'read', resource: 'x' };
 

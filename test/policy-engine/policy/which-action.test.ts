@@ -2,10 +2,7 @@ import type { AssertionInput } from '@signet/policy-engine/policy';
 import test from 'ava';
 import { decidesAsReference } from '../decides-as-reference.ts';
 
-/*
- * Actions of an assertion, independent of the others in a small policy: the look-up of an action depends on all of
- * them.
- */
+/* Actions of an assertion, independent of the others in a small policy: the look-up of an action depends on all of them. */
 
 const of = (...actions: string[]): AssertionInput[] =>
   actions.map((action, index) => ({

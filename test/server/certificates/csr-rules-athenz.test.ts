@@ -22,10 +22,7 @@ import { oids } from '@signet/server/x509/oids';
 import test from 'ava';
 import { ecPair, type RequestedName, type RequestShape, requestPem } from '#support/requests';
 
-/*
- * Names that the profile `athenz` accepts beside the other profile, each with what it still refuses; and names that
- * carry an id.
- */
+/* Names that the profile `athenz` accepts beside the other profile, each with what it still refuses; and names that carry an id. */
 
 const pair = ecPair();
 const signet: NamingRules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', forms: signetForms };

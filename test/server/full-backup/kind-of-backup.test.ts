@@ -5,10 +5,7 @@ import { kindOfBackup } from '@signet/server/full-backup/kind-of-backup';
 import test from 'ava';
 import { temporaryFolder } from '#support/temp';
 
-/*
- * Kind of a file by its first bytes: only for better messages, so that unknown ones are left to the code that opens
- * them.
- */
+/* Kind of a file by its first bytes: only for better messages, so that unknown ones are left to the code that opens them. */
 
 const rows: readonly [what: string, make: (file: string) => void, kind: string | undefined][] = [
   ['a complete backup', (file) => writeFileSync(file, 'age-encryption.org/v1\n-> X25519'), 'complete'],

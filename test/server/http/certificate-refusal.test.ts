@@ -2,10 +2,7 @@ import { certificateRefusal } from '@signet/server/http/certificate-refusal';
 import test from 'ava';
 import { makeCertificate } from '#support/certificate-maker';
 
-/*
- * Text for the holder of a certificate that TLS did not accept: few texts, which reveal nothing of the server beside
- * its trust.
- */
+/* Text for the holder of a certificate that TLS did not accept: few texts, which reveal nothing of the server beside its trust. */
 
 const now = 1_767_225_600_000;
 const { certificate } = await makeCertificate({ name: 'media.player', now });

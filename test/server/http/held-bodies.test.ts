@@ -14,8 +14,8 @@ import { revoke } from '#support/revoke';
 import { type CallerOptions, startServer, type TestServer } from '#support/start-server';
 
 /*
- * Callers are authenticated before the body is read, which a client may delay. A credential that expires meanwhile
- * grants nothing: each of these tests sends the head of a request, ends something, and then sends the body.
+ * Callers are authenticated before the body is read, which a client may delay. A credential that expires meanwhile grants nothing: each of these
+ * tests sends the head of a request, ends something, and then sends the body.
  */
 
 const domains = [

@@ -1,10 +1,7 @@
 import test from 'ava';
 import { caller, form, startServer, wholeFile } from '#support/start-server';
 
-/*
- * Queries about a principal's roles are charged for the roles and assertions that are read for it, also where these
- * give it nothing.
- */
+/* Queries about a principal's roles are charged for the roles and assertions that are read for it, also where these give it nothing. */
 
 const rules = 4000;
 const held = 2000;

@@ -7,10 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 import { createPki } from '#support/pki';
 import { startServer, type TestServer } from '#support/start-server';
 
-/*
- * Removals take effect at the next request of an open connection: each of these tests uses one socket from start to
- * end.
- */
+/* Removals take effect at the next request of an open connection: each of these tests uses one socket from start to end. */
 
 interface Connection {
   /** Sends a request; the status of its answer and its body. */

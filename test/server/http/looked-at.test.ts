@@ -2,10 +2,7 @@ import test from 'ava';
 import { type Caller, caller, startServer, wholeFile } from '#support/start-server';
 import { costlyDecisions } from '#support/turns';
 
-/*
- * Rows read for a request are charged, however few are answered; on a clock that stands still, so that a budget never
- * fills up.
- */
+/* Rows read for a request are charged, however few are answered; on a clock that stands still, so that a budget never fills up. */
 
 const rows = 1000;
 const budget = { workMsPerSecond: 10, burstMs: 100, inFlight: 8, share: 1 };

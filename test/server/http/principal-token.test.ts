@@ -7,10 +7,7 @@ import { send } from '#support/management-world';
 import { principalToken } from '#support/principal-token';
 import { type Caller, type CallOptions, caller, form, startServer, wholeFile } from '#support/start-server';
 
-/*
- * Replay of a principal token by a service that received it: it proves the caller, and must not make its holder that
- * principal.
- */
+/* Replay of a principal token by a service that received it: it proves the caller, and must not make its holder that principal. */
 
 const file = wholeFile();
 const clock = new FakeClock(systemClock.now());

@@ -91,8 +91,8 @@ async function registerMany(): Promise<void> {
 const refused = { headers: { 'if-match': '"another"', 'content-type': 'application/json' } };
 
 /**
- * Cost of a request to its caller beside the characters of its answer and of the changes' sides, in microseconds: it is
- * sent until the budget is in debt, which `Retry-After` tells.
+ * Cost of a request to its caller beside the characters of its answer and of the changes' sides, in microseconds: it is sent until the budget is
+ * in debt, which `Retry-After` tells.
  */
 async function costOf(method: string, path: string): Promise<number> {
   // All of the budget is there again.

@@ -5,15 +5,12 @@ import { wholeFile } from '#support/start-server';
 /* Every operation that is mounted, with every kind of credential: a new one needs a row here. */
 
 /**
- * Callers that pass authentication. `anyone`: whatever is presented. `stranger`: no certificate, or a valid one;
- * `login` accepts those of roles, `stranger` does not. `certificate`: every valid one, those of roles too. `service`:
- * one of a service or user. `right`: one of a service or user that holds the right to it.
+ * Callers that pass authentication. `anyone`: whatever is presented. `stranger`: no certificate, or a valid one; `login` accepts those of roles,
+ * `stranger` does not. `certificate`: every valid one, those of roles too. `service`: one of a service or user. `right`: one of a service or
+ * user that holds the right to it.
  */
 type Who = 'anyone' | 'login' | 'stranger' | 'certificate' | 'service' | 'right';
-/**
- * Effect of a principal token that names another principal than the certificate: none, name the caller, or that only
- * when it is new.
- */
+/** Effect of a principal token that names another principal than the certificate: none, name the caller, or that only when it is new. */
 type Token = 'confirms' | 'names' | 'names-new';
 
 type Row = readonly [who: Who, token: Token, operations: string];

@@ -232,9 +232,7 @@ test('what is not taken over, or means something else, is said once each', (t) =
   ]);
 });
 
-/*
- * Access in Athenz, by its rules for access checks (`assume_role` of lenders lets media.player into films:role.lent).
- */
+/* Access in Athenz, by its rules for access checks (`assume_role` of lenders lets media.player into films:role.lent). */
 const decisions = `
 - { principal: media.player, action: watch, resource: film.a, expect: allow, note: an assertion without effect allows }
 - { principal: media.player, action: WATCH, resource: FILM.A, expect: allow, note: case does not count }

@@ -212,9 +212,7 @@ test('a hundred thousand assertions are looked at in slices, and paid', (t) => {
   t.true(compared > 0 && compared < 100_000, `only the page is decided: ${compared}`);
 });
 
-/**
- * Domain pairs: each of `count` roles of the one may assume, by costly patterns, roles of the other, which trusts it.
- */
+/** Domain pairs: each of `count` roles of the one may assume, by costly patterns, roles of the other, which trusts it. */
 function lending(count: number): readonly PlainDomain[] {
   const names = Array.from({ length: count }, (_, index) => `r${index}`);
   const costly = `catalog:role.${'r*'.repeat(20)}q`;

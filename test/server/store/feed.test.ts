@@ -116,8 +116,8 @@ for (const seed of seeds) {
 }
 
 /**
- * Requires one text in bundles for each policy version; and no version for a change that bundles do not carry. `known`
- * has every domain that was ever seen.
+ * Requires one text in bundles for each policy version; and no version for a change that bundles do not carry. `known` has every domain that was
+ * ever seen.
  */
 function holdsVersions(
   t: ExecutionContext,

@@ -13,10 +13,7 @@ import Database from 'better-sqlite3';
 import { FakeClock } from '#support/clock';
 import { contentsOf } from '#support/store-contents';
 
-/**
- * Published output of version 0.1.0 for the store that it wrote: of each domain the tags and the payload, of keys named
- * `fixture-key`.
- */
+/** Published output of version 0.1.0 for the store that it wrote: of each domain the tags and the payload, of keys named `fixture-key`. */
 interface Published {
   readonly now: number;
   readonly auditHead: string;

@@ -13,10 +13,7 @@ import { type StallingProxy, startStallingProxy } from '#support/stalling-proxy'
 import { type Answer, type Caller, form } from '#support/start-server';
 import { until } from '#support/until';
 
-/*
- * Server while its database is away, stopped, unreachable, full, read-only, out of connections, or ends its
- * connections.
- */
+/* Server while its database is away, stopped, unreachable, full, read-only, out of connections, or ends its connections. */
 
 const postgresTest = postgresPrograms === undefined ? test.skip : test.serial;
 if (postgresPrograms === undefined) test.skip(noPostgres, (t) => t.pass());

@@ -105,9 +105,7 @@ test('the guide replaces the issuing authority and the root while a client asks 
     t.deepEqual(polls.refused, []);
   };
 
-  /**
-   * Validity of the certificate in TLS for clients that check whole chains with the former lists and the present ones.
-   */
+  /** Validity of the certificate in TLS for clients that check whole chains with the former lists and the present ones. */
   let lists = '';
   const checkChains = async (step: string) => {
     const present = (await ask('/crl/chain')).text;

@@ -8,10 +8,7 @@ import { policyDirectory } from '../updater.ts';
 import { type DomainStatus, readStatus } from '../updater-status.ts';
 import type { CommandContext } from './context.ts';
 
-/**
- * Prints the state on disk and when it was last confirmed; asks nothing of the server. Throws
- * `UpdaterError('unsafe-directory')`.
- */
+/** Prints the state on disk and when it was last confirmed; asks nothing of the server. Throws `UpdaterError('unsafe-directory')`. */
 export async function status(context: CommandContext): Promise<ExitStatus> {
   const { config, clock, json, print } = context;
   const directory = policyDirectory(config);

@@ -170,9 +170,8 @@ export type UpdaterConfig = Readonly<Omit<z.infer<typeof configSchema>, 'domains
 const defaultFolder = '.signet';
 
 /**
- * Name of the configuration file: the option, else `SIGNET_UPDATER_CONFIG`, else `.signet/updater.yaml`. A file in the
- * working directory was not chosen explicitly: it is used only where no other user can have put it there. Throws
- * `UpdaterError('configuration')`.
+ * Name of the configuration file: the option, else `SIGNET_UPDATER_CONFIG`, else `.signet/updater.yaml`. A file in the working directory was not
+ * chosen explicitly: it is used only where no other user can have put it there. Throws `UpdaterError('configuration')`.
  */
 export function configFile(option: string | undefined, env: Environment): string {
   const chosen = option ?? env[variables.config];

@@ -5,10 +5,7 @@ import { type HeldFile, holdFile } from '@signet/policy-engine/internal/files';
 import { systemCode, UpdaterError } from '../updater-errors.ts';
 import type { FileSystem } from './file-system.ts';
 
-/**
- * Lock file, which stays when the updater ends: what counts is the lock on it, which the system releases with the
- * process.
- */
+/** Lock file, which stays when the updater ends: what counts is the lock on it, which the system releases with the process. */
 export const lockName = '.updater-lock.db';
 
 /** Lock for the only updater that may write to a policy directory. Dispose it to release the directory. */

@@ -77,10 +77,7 @@ export class PolicyDirectory {
     throw new UpdaterError('unsafe-file', `policy directory \`${this.path}\` ${oddFile(name)}`);
   }
 
-  /**
-   * Mode of a new file: in a volume that a group shares, only that group may read it; elsewhere every service of the
-   * host.
-   */
+  /** Mode of a new file: in a volume that a group shares, only that group may read it; elsewhere every service of the host. */
   async #modeOfNew(): Promise<number> {
     const parent = await this.#files.facts(dirname(this.path));
     if (parent === undefined || !parent.isDirectory || (parent.mode & groupWritable) === 0) return 0o755;

@@ -6,8 +6,8 @@ import type { FileProblem } from './file-reader.ts';
 import { portFindings, secretFindings, storeFindings } from './machine-findings.ts';
 
 /**
- * Checks that a server of this configuration could start and be reached, and for how long: every file, port and
- * database that it names. Nothing is changed. `now` in milliseconds.
+ * Checks that a server of this configuration could start and be reached, and for how long: every file, port and database that it names. Nothing
+ * is changed. `now` in milliseconds.
  */
 export async function checkConfig(config: ServerConfig, now: number): Promise<readonly Finding<string>[]> {
   const files = openConfiguredFiles(config);

@@ -159,10 +159,7 @@ function openKeySet(reader: FileReader, named: NamedFile): void {
   });
 }
 
-/**
- * Opens the authorities to which the certificates of login issuers must chain; an issuer whose keys are in a file is
- * not contacted.
- */
+/** Opens the authorities to which the certificates of login issuers must chain; an issuer whose keys are in a file is not contacted. */
 function openLoginAuthorities(reader: FileReader, { people }: ServerConfig): void {
   for (const [index, { ca, keysFile }] of people.issuers.entries()) {
     if (ca === undefined || keysFile !== undefined) continue;

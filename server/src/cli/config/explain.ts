@@ -9,8 +9,8 @@ interface ExplainOptions {
 }
 
 /**
- * Output of `signet config explain` for an option; for a section, its options; without a name, the sections. Throws
- * `UsageError` with similar names.
+ * Output of `signet config explain` for an option; for a section, its options; without a name, the sections. Throws `UsageError` with similar
+ * names.
  */
 export function explainOption(name: string | undefined, { updater, json }: ExplainOptions): unknown {
   const schema: OptionSchema = JSON.parse(readSchema(updater === true ? 'updater' : 'config'));

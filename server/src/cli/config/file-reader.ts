@@ -12,10 +12,7 @@ export interface FileProblem extends NamedFile {
   readonly problem: string;
 }
 
-/**
- * Parser error that is safe to report: `holds no certificate`. Other errors of parsers may quote the file, and are not
- * shown.
- */
+/** Parser error that is safe to report: `holds no certificate`. Other errors of parsers may quote the file, and are not shown. */
 export class ContentError extends Error {
   override readonly name = 'ContentError';
 }

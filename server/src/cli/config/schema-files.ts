@@ -21,8 +21,8 @@ export function schemaHeader(name: SchemaName): string {
 }
 
 /**
- * Writes schemas into `schemas` in the folder, for their readers to find. Throws `ConflictError` for another file in
- * the place of one, unless `force` says to replace it.
+ * Writes schemas into `schemas` in the folder, for their readers to find. Throws `ConflictError` for another file in the place of one, unless
+ * `force` says to replace it.
  */
 export async function writeSchemas(
   folder: string,

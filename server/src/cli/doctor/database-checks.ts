@@ -20,10 +20,7 @@ export function checkDatabase(facts: DatabaseFacts, use: DatabaseUse): readonly 
   ];
 }
 
-/**
- * Findings about a connection without TLS, which is acceptable on this machine only through a socket: another program
- * may have taken a port.
- */
+/** Findings about a connection without TLS, which is acceptable on this machine only through a socket: another program may have taken a port. */
 function checkPlain(host: string): readonly Finding[] {
   if (parseHost(host)?.host.startsWith('/') === true) return [];
   const advice = 'set `store.postgres.ca`, or use the folder of its socket';

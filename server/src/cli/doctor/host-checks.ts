@@ -8,8 +8,8 @@ import type { Finding } from './finding.ts';
 import { checkAddresses, checkRootKey } from './setup-checks.ts';
 
 /**
- * Findings about the host of a server with this configuration: its database, the memory of this machine, and pending
- * steps of its setup. Nothing is changed.
+ * Findings about the host of a server with this configuration: its database, the memory of this machine, and pending steps of its setup. Nothing
+ * is changed.
  */
 export async function checkHost(config: ServerConfig): Promise<readonly Finding[]> {
   const { store } = config;

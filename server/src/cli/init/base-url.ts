@@ -13,9 +13,9 @@ interface Reached {
 }
 
 /**
- * Base URL of a new server: as given, else by its first name, else on this machine. Undefined where it follows from the
- * port that the server will find. Throws `UsageError` for an address that is malformed, and for a server that listens
- * to other machines and has only the names of this machine.
+ * Base URL of a new server: as given, else by its first name, else on this machine. Undefined where it follows from the port that the server
+ * will find. Throws `UsageError` for an address that is malformed, and for a server that listens to other machines and has only the names of
+ * this machine.
  */
 export function baseUrlOf({ baseUrl, host, port, hostNames }: Reached): string | undefined {
   if (baseUrl !== undefined) return checked(baseUrl);

@@ -10,9 +10,8 @@ interface Running {
 }
 
 /**
- * Command by which a person at this place runs this program again: `signet` where the shell finds this very program by
- * that name, `npx signet` in a checkout, else by its path. Names of a registry are not used: there, `signet` is another
- * project.
+ * Command by which a person at this place runs this program again: `signet` where the shell finds this very program by that name, `npx signet`
+ * in a checkout, else by its path. Names of a registry are not used: there, `signet` is another project.
  */
 export function commandName({ script, cwd, path }: Running): string {
   const own = realOf(script);

@@ -16,9 +16,8 @@ interface IssuerQuestion {
 }
 
 /**
- * Login of a person at an issuer with a browser: authorization code with PKCE and a loopback redirect (RFC 8252, RFC
- * 9700 §2.1). Returns the ID token, whose signature, issuer, audience, nonce and times were checked; the server that
- * gets it checks them again.
+ * Login of a person at an issuer with a browser: authorization code with PKCE and a loopback redirect (RFC 8252, RFC 9700 §2.1). Returns the ID
+ * token, whose signature, issuer, audience, nonce and times were checked; the server that gets it checks them again.
  */
 export async function askIssuer(question: IssuerQuestion): Promise<string> {
   const { issuer, nonce, show, signal } = question;

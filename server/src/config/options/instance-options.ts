@@ -9,8 +9,8 @@ const holds: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * True if a filled template can be read in one way only: from one of its ends, each name stops at a character that it
- * cannot hold. Else `a-b` and `c` could be `a` and `b-c`.
+ * True if a filled template can be read in one way only: from one of its ends, each name stops at a character that it cannot hold. Else `a-b`
+ * and `c` could be `a` and `b-c`.
  */
 function tellsNamesApart(template: string): boolean {
   const [, ...parts] = template.split(/\{(domain|service|instanceId)\}/);
@@ -29,10 +29,7 @@ function tellsNamesApart(template: string): boolean {
   return true;
 }
 
-/**
- * Template for `sub`. Without the names of both, or where they run together, a token for one service would attest
- * another one.
- */
+/** Template for `sub`. Without the names of both, or where they run together, a token for one service would attest another one. */
 const subjectTemplate = z
   .string()
   .min(1)

@@ -20,10 +20,7 @@ export const managementPath = '/management/v1';
 const managementPaths = `${managementPath}/`;
 const accessPaths = `${managementPath}/access/`;
 
-/**
- * Maximum of values in a body; a member, assertion or condition has several. Scaled up for a larger quota by the items
- * of its list.
- */
+/** Maximum of values in a body; a member, assertion or condition has several. Scaled up for a larger quota by the items of its list. */
 const maxBodyValues = 150_000;
 const otherValues = 50_000;
 /** Different names of members in a body: those of the fields, and of versions and keys. */

@@ -8,8 +8,8 @@ import { viewerFor } from './looked-at.ts';
 import { domainOf } from './request.ts';
 
 /**
- * Right that an operation needs as far as its path tells (docs/reference/http.md#order-of-checks): a right to change or
- * to look at an object of the domain in the path, the right of an operator, or why the path alone does not tell.
+ * Right that an operation needs as far as its path tells (docs/reference/http.md#order-of-checks): a right to change or to look at an object of
+ * the domain in the path, the right of an operator, or why the path alone does not tell.
  */
 export type PathRight =
   | { readonly kind: 'manage'; readonly right: Right; readonly object: ObjectOf; readonly systemOnly?: boolean }

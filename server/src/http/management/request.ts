@@ -40,8 +40,8 @@ export function queryOf(ctx: RouteContext, allowed: readonly string[]): Readonly
 }
 
 /**
- * Context of a change from the request: caller, and `dryRun`, `reason`, `allowWildcard`, `removeMemberships` and
- * `reuseName` of the query, `If-Match` and `If-None-Match`.
+ * Context of a change from the request: caller, and `dryRun`, `reason`, `allowWildcard`, `removeMemberships` and `reuseName` of the query,
+ * `If-Match` and `If-None-Match`.
  */
 export function changeRequestOf(ctx: RouteContext): ChangeRequest {
   const query = queryOf(ctx, ['dryRun', 'reason', 'allowWildcard', 'removeMemberships', 'reuseName']);
@@ -133,8 +133,8 @@ export async function answerView(ctx: RouteContext, view: unknown): Promise<void
 }
 
 /**
- * Result of `read` on the domain of the path, for a caller who may look at all of it, or at `object`. Throws
- * `UnknownDomainError`, `ForbiddenError`.
+ * Result of `read` on the domain of the path, for a caller who may look at all of it, or at `object`. Throws `UnknownDomainError`,
+ * `ForbiddenError`.
  */
 export async function viewed<Result>(
   deps: ManagementRouteDeps,
@@ -178,10 +178,7 @@ function requireView(deps: ManagementRouteDeps, ctx: RouteContext, domain: Domai
   throw new ForbiddenError(`caller may not look at \`${domain}:${object}\``);
 }
 
-/**
- * Requested page of a list; its cursors are valid for this caller, path and filters alone. `query` is the result of
- * `queryOf`.
- */
+/** Requested page of a list; its cursors are valid for this caller, path and filters alone. `query` is the result of `queryOf`. */
 export function pageRequestOf(ctx: RouteContext, query: ReadonlyMap<string, string>): PageRequest {
   const { limit: _, cursor: __, ...filters } = Object.fromEntries(query);
   const list = JSON.stringify([requireIdentity(ctx).name, ctx.path, filters]);

@@ -54,10 +54,7 @@ export interface Operation {
   readonly body?: z.ZodType;
   /** `application/json` when absent. */
   readonly bodyType?: string;
-  /**
-   * Form of a management operation: a view, a list in pages or a change, each with the parameters that all of its kind
-   * have.
-   */
+  /** Form of a management operation: a view, a list in pages or a change, each with the parameters that all of its kind have. */
   readonly form?: 'view' | 'list' | 'change';
   /** True if callers may come without a certificate, as the body attests them. */
   readonly isAttested?: boolean;

@@ -29,8 +29,7 @@ export interface AccessDeps {
   /** True if the certificate of this thumbprint was revoked. */
   readonly isRevokedThumbprint: (thumbprint: string) => boolean;
   /**
-   * True if a check of another principal takes `access_check` on `<domain>:principal.<principal>`
-   * (docs/reference/access-checks.md#who-may-ask).
+   * True if a check of another principal takes `access_check` on `<domain>:principal.<principal>` (docs/reference/access-checks.md#who-may-ask).
    */
   readonly restricted: boolean;
 }
@@ -76,10 +75,7 @@ export function parseQuestion(fields: Readonly<Partial<Record<QuestionField, unk
   };
 }
 
-/**
- * True if the access is granted; the caller is charged. Throws `UnknownDomainError`, and `ForbiddenError` for a caller
- * who may not ask.
- */
+/** True if the access is granted; the caller is charged. Throws `UnknownDomainError`, and `ForbiddenError` for a caller who may not ask. */
 export function isGranted(deps: AccessDeps, snapshot: Snapshot, ctx: RouteContext, question: Question): boolean {
   const { action, resource, domain, trustDomain, thumbprint, principal = requireIdentity(ctx).name } = question;
   const asked = { principal, action, resource, ...(trustDomain !== undefined && { trustDomain }) };

@@ -53,10 +53,7 @@ function issuerOf({ issuers, clock }: ReadinessDeps) {
   return life && { status: life.status, notAfter: formatTimestamp(life.notAfter * 1000) };
 }
 
-/**
- * State of the revocation lists, which are reissued at half of their life: one with less left is a failure that has
- * time to be repaired.
- */
+/** State of the revocation lists, which are reissued at half of their life: one with less left is a failure that has time to be repaired. */
 function revocationLists(crls: Pick<CrlPublisher, 'freshness'>): { readonly status: string; readonly left: number } {
   const left = crls.freshness();
   const status = left === 0 ? 'ended' : left < alarmBelow ? 'late' : 'fresh';

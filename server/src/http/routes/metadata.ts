@@ -26,10 +26,7 @@ export function serverMetadata(addresses: Addresses, bound: boolean): Readonly<R
   };
 }
 
-/**
- * Paths of the two documents: below the base URL, and where RFC 8414 §3.1 and OpenID Discovery §4 look for the
- * issuer's.
- */
+/** Paths of the two documents: below the base URL, and where RFC 8414 §3.1 and OpenID Discovery §4 look for the issuer's. */
 export function metadataPaths(addresses: Addresses): readonly string[] {
   const issuerPath = new URL(addresses.issuer).pathname.replace(/\/+$/, '');
   const names = ['oauth-authorization-server', 'openid-configuration'];

@@ -91,10 +91,7 @@ interface BundleAnswer {
   readonly isShared: boolean;
 }
 
-/**
- * Answer in the form that caches hold. A client with the same payload in the form of 0.1 keeps it: an upgrade has no
- * host fetch anything.
- */
+/** Answer in the form that caches hold. A client with the same payload in the form of 0.1 keeps it: an upgrade has no host fetch anything. */
 const storedAnswer: Omit<BundleAnswer, 'cacheControl'> = {
   tagOf: tags.edition,
   formerly: ({ formerTag }) => formerTag,

@@ -30,8 +30,7 @@ export interface SshRouteDeps {
  */
 export function sshCertificateRoute(deps: SshRouteDeps): RouterMiddleware<RequestState> {
   return async (ctx) => {
-    // INVARIANT: a principal token is not enough here, as it may name another principal than the certificate, whose
-    // expiry and names apply.
+    // INVARIANT: a principal token is not enough here, as it may name another principal than the certificate, whose expiry and names apply.
     const caller = requireCaller(ctx);
     const request = parseSshCertRequest(bodyJson(ctx));
     const { serial, issuedAt, notAfter } = caller.certificate;

@@ -25,9 +25,7 @@ const special: readonly Network[] = [
   ['ff00::', 8, 'ipv6'],
 ];
 
-/**
- * Metadata services of clouds, which hand out the credentials of this host: never called, whatever an operator lists.
- */
+/** Metadata services of clouds, which hand out the credentials of this host: never called, whatever an operator lists. */
 const cloudServices: readonly Network[] = [
   // AWS, Google, Azure, Oracle and most others; containers and pods of AWS.
   ['169.254.169.254', 32, 'ipv4'],
@@ -93,10 +91,9 @@ const reserved = new NetworkList(special);
 const never = new NetworkList(cloudServices);
 
 /**
- * Reads the operator's list: host names, `*.suffix`, addresses and networks (`10.0.0.0/8`). A host that is listed by
- * name may have any address but a special one (loopback, link-local, multicast, one that stands for another); those are
- * allowed only when they are listed by number. Metadata services of clouds are never allowed. Throws
- * `AddressPolicyError`.
+ * Reads the operator's list: host names, `*.suffix`, addresses and networks (`10.0.0.0/8`). A host that is listed by name may have any address
+ * but a special one (loopback, link-local, multicast, one that stands for another); those are allowed only when they are listed by number.
+ * Metadata services of clouds are never allowed. Throws `AddressPolicyError`.
  */
 export function parseAddressPolicy(allowed: readonly string[]): AddressPolicy {
   const networks = new NetworkList();

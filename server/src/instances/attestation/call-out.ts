@@ -92,8 +92,8 @@ interface Guards {
 }
 
 /**
- * Caller whose share a call-out takes: the instance that refreshes, or the registrant: by certificate, else by address.
- * Strangers behind a shared address are distinguished by the service that they claim to be.
+ * Caller whose share a call-out takes: the instance that refreshes, or the registrant: by certificate, else by address. Strangers behind a
+ * shared address are distinguished by the service that they claim to be.
  */
 function callerOf({ isShared }: Pick<CallOutDeps, 'isShared'>, request: AttestationRequest): CallOutCaller {
   const { operation, principal, clientAddress, domain, service, instanceId } = request;
@@ -139,9 +139,7 @@ async function guarded(
 /** The provider was not asked. */
 class CircuitOpenError extends ProviderFailedError {}
 
-/*
- * Requires a closed breaker, kept for each caller: a caller whose calls fail or hang blocks the provider for no other.
- */
+/* Requires a closed breaker, kept for each caller: a caller whose calls fail or hang blocks the provider for no other. */
 function requireClosed(breaker: CircuitBreaker, provider: PrincipalName, now: number): void {
   if (breaker.admits(now)) return;
   throw new CircuitOpenError(`provider \`${provider}\` does not answer`, {
@@ -193,8 +191,8 @@ interface Called {
 }
 
 /*
- * Checks the provider's certificate. The protocol identifies the provider by its name, not by its host: any host may
- * run it, and only the provider's certificate is accepted.
+ * Checks the provider's certificate. The protocol identifies the provider by its name, not by its host: any host may run it, and only the
+ * provider's certificate is accepted.
  */
 function isProvider(
   { isRevoked }: Pick<CallOutDeps, 'isRevoked'>,
@@ -289,10 +287,7 @@ export async function readBounded(body: AsyncIterable<Uint8Array>): Promise<stri
   return (await readAtMost(body, maxAnswerBytes)).toString('utf8');
 }
 
-/*
- * Accepts an answer: only 200 confirms. A redirect is not followed and confirms nothing; every other status is the
- * provider's refusal.
- */
+/* Accepts an answer: only 200 confirms. A redirect is not followed and confirms nothing; every other status is the provider's refusal. */
 function acceptAnswer(provider: PrincipalName, status: number, text: string): string {
   if (status === 200) return text;
   if (status >= 300 && status < 400) {

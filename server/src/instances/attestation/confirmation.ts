@@ -4,8 +4,8 @@ import { type AltName, addressText } from '../../x509/subject-alt-names.ts';
 import type { AttestationRequest, Attested } from './attestation.ts';
 
 /*
- * Body of a call to a provider and of its answer: the type InstanceConfirmation of the call-out protocol, and the
- * attributes with a meaning. Those in an answer that the server acts on are taken out; the rest goes to the instance.
+ * Body of a call to a provider and of its answer: the type InstanceConfirmation of the call-out protocol, and the attributes with a meaning.
+ * Those in an answer that the server acts on are taken out; the rest goes to the instance.
  */
 
 interface InstanceConfirmation {

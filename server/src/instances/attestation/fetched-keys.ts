@@ -17,8 +17,8 @@ interface FetchedKeysDeps {
 }
 
 /**
- * Key source of a foreign issuer: fetched when the first token comes, so that a server starts without its issuer. After
- * a failure it is fetched again after a pause, and tokens with a known key do not wait for it.
+ * Key source of a foreign issuer: fetched when the first token comes, so that a server starts without its issuer. After a failure it is fetched
+ * again after a pause, and tokens with a known key do not wait for it.
  */
 export function fetchedKeys(deps: FetchedKeysDeps): CompactVerifyGetKey {
   const keys = new FetchedKeys(deps);

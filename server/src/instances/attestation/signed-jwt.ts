@@ -117,8 +117,8 @@ function claimsFault(claims: unknown, issuer: TokenRules, now: number): string |
 }
 
 /*
- * Identity of a token for replay detection: its `jti`, else all that is signed of it. The signature itself is left out,
- * since that of an elliptic curve has a second form for the same content.
+ * Identity of a token for replay detection: its `jti`, else all that is signed of it. The signature itself is left out, since that of an
+ * elliptic curve has a second form for the same content.
  */
 function digestOf(text: string, claims: object, issuer: JwtIssuer): string {
   const id = claimAt(claims, ['jti']);

@@ -115,10 +115,7 @@ function roleOf(
   return undefined;
 }
 
-/**
- * Resources in the form of a document; none where it is about other domains, and never matches. Only `assume_role`
- * reaches into these.
- */
+/** Resources in the form of a document; none where it is about other domains, and never matches. Only `assume_role` reaches into these. */
 function resourcesOf(
   { findings, domain }: Rules,
   path: AssertionPath,

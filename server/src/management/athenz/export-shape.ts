@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { list, mapping } from '../documents/strict.ts';
 
 /*
- * Schema of a domain from ZMS (its type DomainData): the members that are read. Others stay beside them, to be
- * reported. Members may be null, and numbers and booleans may be strings, as the plain output of zms-cli has them.
+ * Schema of a domain from ZMS (its type DomainData): the members that are read. Others stay beside them, to be reported. Members may be null,
+ * and numbers and booleans may be strings, as the plain output of zms-cli has them.
  */
 
 const text = z.string().nullish();

@@ -123,9 +123,7 @@ function convertGroup(findings: Findings, name: string, group: AthenzGroup): Gro
   return { ...described(group.description), members: convertMembers(findings, name, group.groupMembers) };
 }
 
-/**
- * Reports the administrators: in Athenz policies say what the role may; here it is the one that administers the domain.
- */
+/** Reports the administrators: in Athenz policies say what the role may; here it is the one that administers the domain. */
 function reportAdministrators(findings: Findings, { name, roles }: AthenzDomain): void {
   const admin = (roles ?? []).find((role) => foldAscii(role.name).replace(`${foldAscii(name)}:role.`, '') === 'admin');
   for (const { memberName } of admin?.roleMembers ?? []) {

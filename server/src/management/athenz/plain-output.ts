@@ -29,8 +29,8 @@ const domainNames: Readonly<Record<string, string>> = { aws_account: 'account' }
 const memberNames: Readonly<Record<string, string>> = { name: 'memberName', review: 'reviewReminder' };
 
 /**
- * JSON equivalent of the plain output. `value` is its YAML; malformed parts stay for the schema to refuse. Throws
- * `InvalidRequestError` for an assertion that cannot be read.
+ * JSON equivalent of the plain output. `value` is its YAML; malformed parts stay for the schema to refuse. Throws `InvalidRequestError` for an
+ * assertion that cannot be read.
  */
 export function fromPlainOutput(value: unknown): unknown {
   const domain = isValues(value) ? value['domain'] : undefined;

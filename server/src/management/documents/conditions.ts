@@ -28,10 +28,7 @@ export const conditionsSchema = z
   .min(1, 'must not be empty')
   .max(maxSets, `must be at most ${maxSets} sets`);
 
-/**
- * Fast path of most conditions: values alone. A plain set satisfies the schema too and is kept as it is, for a tenth of
- * the cost.
- */
+/** Fast path of most conditions: values alone. A plain set satisfies the schema too and is kept as it is, for a tenth of the cost. */
 export function arePlainConditions(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0 && value.length <= maxSets && value.every(isPlainSet);
 }

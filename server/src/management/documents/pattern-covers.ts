@@ -3,9 +3,8 @@ import type { Work } from '@signet/policy-engine/policy';
 const star = '*';
 
 /**
- * True if a pattern matches everything that another one (or a text) matches; false where that is not certain.
- * Case-sensitive. The time is bounded by the product of their lengths; the cost is charged to `work`, in units of about
- * one compared character.
+ * True if a pattern matches everything that another one (or a text) matches; false where that is not certain. Case-sensitive. The time is
+ * bounded by the product of their lengths; the cost is charged to `work`, in units of about one compared character.
  */
 export function coversPattern(wide: string, narrow: string, work?: Work): boolean {
   if (wide === star || wide === narrow) return true;

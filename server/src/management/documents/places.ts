@@ -9,8 +9,8 @@ export function byPlace(a: DocumentProblem, b: DocumentProblem): number {
 }
 
 /**
- * Place of a part of a domain in its document. `path` has names as they are stored: a document may write them in
- * capitals, and has the members of a role in its own order. Ends with the first part that the document does not have.
+ * Place of a part of a domain in its document. `path` has names as they are stored: a document may write them in capitals, and has the members
+ * of a role in its own order. Ends with the first part that the document does not have.
  */
 export function placeOf(document: unknown, path: readonly string[]): PropertyKey[] {
   const place: PropertyKey[] = [];
@@ -24,10 +24,7 @@ export function placeOf(document: unknown, path: readonly string[]): PropertyKey
   return place;
 }
 
-/**
- * Places of assertions: a policy is an array of them, or has versions. The policies are looked up once, however many
- * are asked for.
- */
+/** Places of assertions: a policy is an array of them, or has versions. The policies are looked up once, however many are asked for. */
 export function assertionPlaces(
   document: unknown,
 ): (policy: { readonly name: string; readonly version: string }, index: number) => PropertyKey[] {

@@ -20,10 +20,7 @@ export class RoleNames {
     this.#sorted = [...names].sort();
   }
 
-  /**
-   * True if a role has this name, or one that this pattern fits. Throws `InvalidRequestError` when too many patterns
-   * were compared.
-   */
+  /** True if a role has this name, or one that this pattern fits. Throws `InvalidRequestError` when too many patterns were compared. */
   has(nameOrPattern: string): boolean {
     const wildcard = nameOrPattern.search(/[*?]/);
     if (wildcard < 0) return this.#names.has(nameOrPattern);

@@ -8,10 +8,7 @@ import { placeOf } from './places.ts';
 /** Work of finding the roles that trusted domains lend, in units of about one compared character: beyond it nothing is said of them. */
 const maxPatternWork = 10_000_000;
 
-/**
- * Warnings about roles of a document that allow something and that no principal can hold. `now`: milliseconds since the
- * epoch. Pure.
- */
+/** Warnings about roles of a document that allow something and that no principal can hold. `now`: milliseconds since the epoch. Pure. */
 export function roleWarnings(
   { source, content }: DomainDocument,
   after: ReadonlyMap<DomainName, DomainContent>,

@@ -5,8 +5,8 @@ import type { DomainDocument } from './parse-document.ts';
 import { placeOf } from './places.ts';
 
 /**
- * Warnings about principals of a document that hold so many of its roles that a token for all of them is refused.
- * Direct members count, with those of `*`; the first principal is named. `now`: milliseconds since the epoch. Pure.
+ * Warnings about principals of a document that hold so many of its roles that a token for all of them is refused. Direct members count, with
+ * those of `*`; the first principal is named. `now`: milliseconds since the epoch. Pure.
  */
 export function tokenSizeWarnings({ source, content }: DomainDocument, now: number): readonly DocumentProblem[] {
   if (!isTooLargeForToken(content.roles.map(({ name }) => name))) return [];

@@ -42,10 +42,7 @@ export const maxNodes = 600_000;
 const scalarMark = '\u001f';
 const beginnings: ReadonlySet<string> = new Set(['-', '[', '{', '*', '"', "'", scalarMark]);
 
-/**
- * Reason why a text is too large to be parsed. It is counted by its tokens: a parsed entry takes four kilobytes, a
- * token nothing.
- */
+/** Reason why a text is too large to be parsed. It is counted by its tokens: a parsed entry takes four kilobytes, a token nothing. */
 function sizeFault(text: string): string | undefined {
   if (text.length > maxCharacters) return tooLong;
   const names = new Set<string>();

@@ -25,10 +25,7 @@ export async function createMark(db: Kysely<Schema>, mark: CopyMark): Promise<vo
   await sql`insert into ${sql.table(markTable)} values (${mark.source}, ${mark.digest}, null)`.execute(db);
 }
 
-/**
- * Writes the mark of a copy that has not begun: nothing of its source is there. First write into a new target, before
- * its tables.
- */
+/** Writes the mark of a copy that has not begun: nothing of its source is there. First write into a new target, before its tables. */
 export async function markBeforeTables(db: Kysely<Schema>): Promise<void> {
   await createMark(db, { source: '', digest: '' });
 }

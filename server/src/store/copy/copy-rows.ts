@@ -69,8 +69,8 @@ export function copyRows(source: CopyEnd, target: CopyTarget, options: CopyOptio
 }
 
 /**
- * Replaces the rows of the target by those of the source, in one transaction: ended at any point, the target holds all
- * of the one or all of the other. Throws `ConflictError` when the target does not hold `expected` any more.
+ * Replaces the rows of the target by those of the source, in one transaction: ended at any point, the target holds all of the one or all of the
+ * other. Throws `ConflictError` when the target does not hold `expected` any more.
  */
 export function replaceRows(
   source: CopyEnd,

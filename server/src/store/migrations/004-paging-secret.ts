@@ -2,9 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database-schema.ts';
 
-/**
- * Secret that signs the cursors of lists: in the store, so that every server on it accepts the cursors of the others.
- */
+/** Secret that signs the cursors of lists: in the store, so that every server on it accepts the cursors of the others. */
 export async function addPagingSecret(db: Kysely<Schema>): Promise<void> {
   await db.schema
     .alterTable('meta')

@@ -2,10 +2,9 @@ import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../database-schema.ts';
 
 /**
- * Columns that bound the life of a credential: whether the previous serial number of an instance was used once, whether
- * its provider allowed SSH (unknown of those registered before, until they refresh: no), the key that vouched for a
- * service's certificate and the certificate that asked for one of SSH (both unknown of those issued before), join
- * tokens that ended with their instance, and attestation tokens that were used once.
+ * Columns that bound the life of a credential: whether the previous serial number of an instance was used once, whether its provider allowed SSH
+ * (unknown of those registered before, until they refresh: no), the key that vouched for a service's certificate and the certificate that asked
+ * for one of SSH (both unknown of those issued before), join tokens that ended with their instance, and attestation tokens that were used once.
  */
 export async function addLineage(db: Kysely<Schema>): Promise<void> {
   for (const column of ['previous_used', 'ssh_allowed']) {

@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import type { Schema } from '../database-schema.ts';
 
 /**
- * Records of names: which domain has which form in DNS, which names were deleted, and from when on the credentials of a
- * name that was used again are valid. Certificates are found by their holders.
+ * Records of names: which domain has which form in DNS, which names were deleted, and from when on the credentials of a name that was used again
+ * are valid. Certificates are found by their holders.
  */
 export async function addNames(db: Kysely<Schema>): Promise<void> {
   await db.schema.alterTable('domains').addColumn('dns_form', 'text').execute();
@@ -32,10 +32,7 @@ export async function addNames(db: Kysely<Schema>): Promise<void> {
   await db.schema.createIndex('join_tokens_of_service').on('join_tokens').columns(['domain', 'service']).execute();
 }
 
-/**
- * Assigns DNS forms: of domains with one form the oldest has it, existing ones before deleted ones; the others have no
- * DNS names.
- */
+/** Assigns DNS forms: of domains with one form the oldest has it, existing ones before deleted ones; the others have no DNS names. */
 async function giveForms(db: Kysely<Schema>): Promise<void> {
   const created = db
     .selectFrom('audit')

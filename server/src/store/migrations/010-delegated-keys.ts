@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 
 /**
- * Column of services' public keys that marks registration by a delegate. Existing keys, whose origin is unknown, count
- * as registered by administrators.
+ * Column of services' public keys that marks registration by a delegate. Existing keys, whose origin is unknown, count as registered by
+ * administrators.
  */
 export async function addDelegatedKeys(db: Kysely<unknown>): Promise<void> {
   await db.schema

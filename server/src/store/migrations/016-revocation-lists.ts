@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 
 /**
- * Last revocation list of each issuer, which all servers of the store serve. Only its number was kept before; as its
- * entries are unknown, the next list holds everything that expired since the beginning and is still kept.
+ * Last revocation list of each issuer, which all servers of the store serve. Only its number was kept before; as its entries are unknown, the
+ * next list holds everything that expired since the beginning and is still kept.
  */
 export async function keepRevocationLists(db: Kysely<unknown>): Promise<void> {
   await db.schema

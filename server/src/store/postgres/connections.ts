@@ -141,8 +141,8 @@ export class PostgresConnections {
   }
 
   /**
-   * Pool of the primary. If none is known the hosts are asked first: a primary that is there again must not be refused
-   * until the next poll in the background.
+   * Pool of the primary. If none is known the hosts are asked first: a primary that is there again must not be refused until the next poll in
+   * the background.
    */
   async #primary(): Promise<Pooled> {
     if (this.#current === undefined)

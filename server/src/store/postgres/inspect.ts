@@ -57,8 +57,8 @@ const facts = `
       from ours) as servers`;
 
 /**
- * Queries the primary of the hosts; nothing is changed. Throws `StoreRefusedError` and `StoreUnavailableError` as
- * opening the store does, but for its schema.
+ * Queries the primary of the hosts; nothing is changed. Throws `StoreRefusedError` and `StoreUnavailableError` as opening the store does, but
+ * for its schema.
  */
 export async function inspectPostgres(settings: PostgresSettings): Promise<DatabaseFacts> {
   const place = `${settings.hosts.join(',')}/${settings.database}`;

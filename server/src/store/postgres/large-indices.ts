@@ -50,8 +50,7 @@ async function unlessAnotherDoes(connections: PostgresConnections, work: () => P
   const { client, end } = await connections.single();
   try {
     await client.query('begin isolation level read committed; set local idle_in_transaction_session_timeout = 0');
-    // Simple query without a parameter: with one its snapshot would be held until the transaction ends, and indices
-    // wait for those.
+    // Simple query without a parameter: with one its snapshot would be held until the transaction ends, and indices wait for those.
     const { rows } = await client.query<{ ours: boolean }>(`select pg_try_advisory_xact_lock(${indexLock}) as ours`);
     if (rows[0]?.ours === true) await work();
   } finally {

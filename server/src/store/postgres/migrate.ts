@@ -30,17 +30,13 @@ export interface MigrateOptions {
   readonly beforeTables?: ((db: Kysely<Schema>) => Promise<void>) | undefined;
 }
 
-/**
- * Schema level: the number of steps that a program must know to work with it. Beside the steps, for programs that do
- * not know them.
- */
+/** Schema level: the number of steps that a program must know to work with it. Beside the steps, for programs that do not know them. */
 const levelTable = sql`create table if not exists schema_level (
   id integer primary key check (id = 1), least_program integer not null)`;
 
 /**
- * Migrates the schema: one server does it, the others wait until it is done. A schema of a newer program is accepted as
- * long as that program says so. Throws `StoreRefusedError` for any other, and `StoreUnavailableError` when the wait is
- * too long.
+ * Migrates the schema: one server does it, the others wait until it is done. A schema of a newer program is accepted as long as that program
+ * says so. Throws `StoreRefusedError` for any other, and `StoreUnavailableError` when the wait is too long.
  */
 export async function migrate(connections: PostgresConnections, options: MigrateOptions): Promise<void> {
   const queries = new PostgresQueries(connections, migrationUse, [new ByteWiseText()]);

@@ -115,10 +115,7 @@ export class PostgresStoreDatabase implements StoreDatabase {
     return (await this.#look()).state;
   }
 
-  /**
-   * Newest record by the last query of the state, which every server repeats all the time; after own changes there is
-   * another one.
-   */
+  /** Newest record by the last query of the state, which every server repeats all the time; after own changes there is another one. */
   async newestRecord(): Promise<NewestRecord | undefined> {
     const { at } = this.#hasWritten || this.#seen === undefined ? await this.#look() : this.#seen;
     return at === 0 ? undefined : { at, own: false };

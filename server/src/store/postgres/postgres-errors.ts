@@ -24,8 +24,8 @@ export function isOutOfConnections(error: unknown): boolean {
 }
 
 /**
- * True if an error says that the server of this connection is gone, is going, or takes no changes: every host is asked
- * again. Errors that have no SQLSTATE come from the connection.
+ * True if an error says that the server of this connection is gone, is going, or takes no changes: every host is asked again. Errors that have
+ * no SQLSTATE come from the connection.
  */
 export function isConnectionLost(error: unknown): boolean {
   if (error instanceof DomainError) return false;
@@ -86,10 +86,7 @@ const notTrusted = /^ERR_SSL_.*_ALERT_/;
 /** TLS: a certificate that does not prove the identity of the database. */
 const untrusted = /^(ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|CERT_|EPROTO)/;
 
-/**
- * Error for a store that cannot be opened: a cause that only the operator can change is a refusal. Names neither the
- * password nor its file.
- */
+/** Error for a store that cannot be opened: a cause that only the operator can change is a refusal. Names neither the password nor its file. */
 export function refusalOf(error: unknown, where: string): unknown {
   if (error instanceof StoreRefusedError) return error;
   const state = sqlStateOf(error);

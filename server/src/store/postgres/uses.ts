@@ -2,9 +2,8 @@ import type { PostgresSettings } from '../../config/store-place.ts';
 import type { TransactionUse } from './postgres-queries.ts';
 
 /**
- * Key of the advisory lock that orders changes: a change of what a right depends on holds it exclusively, a record of
- * what a right was asked for (certificates, instances, join tokens) shares it. Waiters are served in order, so neither
- * kind starves the other.
+ * Key of the advisory lock that orders changes: a change of what a right depends on holds it exclusively, a record of what a right was asked for
+ * (certificates, instances, join tokens) shares it. Waiters are served in order, so neither kind starves the other.
  */
 const orderLock = 6_000_600;
 /** The wait for others, in milliseconds; see `StoreDatabase`. */

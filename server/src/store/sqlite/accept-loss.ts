@@ -18,9 +18,8 @@ interface AcceptedLoss {
 }
 
 /**
- * Accepts a store that lacks changes known to its witness: under a new epoch, with an audit record, open join tokens
- * spent. No server may have it open. Throws `ConflictError` for a store that lacks nothing, `StoreUnavailableError`
- * when it is in use, `StoreRefusedError`.
+ * Accepts a store that lacks changes known to its witness: under a new epoch, with an audit record, open join tokens spent. No server may have
+ * it open. Throws `ConflictError` for a store that lacks nothing, `StoreUnavailableError` when it is in use, `StoreRefusedError`.
  */
 export async function acceptLoss(file: string, options: RestartContext): Promise<AcceptedLoss> {
   try {

@@ -12,9 +12,8 @@ export const sealTableDefinitions = [
 ] as const;
 
 /**
- * State of a store's seal: `valid` under the key given, `other-key` with a digest that fits, `broken` when the store
- * was changed since, or the seal was made without the key that it names. `none` is a store that is not a backup, or
- * whose seal has no key.
+ * State of a store's seal: `valid` under the key given, `other-key` with a digest that fits, `broken` when the store was changed since, or the
+ * seal was made without the key that it names. `none` is a store that is not a backup, or whose seal has no key.
  */
 export type SealState = 'valid' | 'other-key' | 'broken' | 'none';
 
@@ -44,9 +43,7 @@ export function readSeal(
   return { state: isWhole ? 'valid' : 'broken', digest };
 }
 
-/**
- * True if this is the digest of the present contents, in either form; `known` is one of them, as each reads all rows.
- */
+/** True if this is the digest of the present contents, in either form; `known` is one of them, as each reads all rows. */
 export function hasDigest(database: Database.Database, digest: string, known: string): boolean {
   if (isSame(digest, known)) return true;
   return isSame(digest, digestOfStore(database)) || isSame(digest, earlierDigestOfStore(database));

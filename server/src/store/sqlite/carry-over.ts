@@ -43,8 +43,8 @@ const parts: readonly (readonly [Part, (database: Database.Database, now: number
 ];
 
 /**
- * Copies from `replaced` the records that must not be forgotten, each part in a transaction of its own: `main` is not
- * in use yet. A part with a corrupt page is left out and named. `now` in seconds.
+ * Copies from `replaced` the records that must not be forgotten, each part in a transaction of its own: `main` is not in use yet. A part with a
+ * corrupt page is left out and named. `now` in seconds.
  */
 export function carryOver(database: Database.Database, now: number): KeptRows {
   const kept = new Map<Part, number>();
@@ -154,9 +154,8 @@ function keepCrlNumbers(database: Database.Database): number {
 }
 
 /*
- * Ends names that the backup and the replaced store do not give to the same holder: those that only the replaced store
- * knows are deleted, and those that were deleted or used again since the backup begin again. Credentials of either end,
- * as with a deletion.
+ * Ends names that the backup and the replaced store do not give to the same holder: those that only the replaced store knows are deleted, and
+ * those that were deleted or used again since the backup begin again. Credentials of either end, as with a deletion.
  */
 function endNames(database: Database.Database, now: number): number {
   const at = now * 1000;
@@ -222,9 +221,7 @@ const revokeOfEnded = `
     revocation_sequence = ended.sequence
   from ended where new.serial = ended.serial`;
 
-/**
- * Keeps versions, so that none of a domain is used for two contents, also of one that only the replaced store knows.
- */
+/** Keeps versions, so that none of a domain is used for two contents, also of one that only the replaced store knows. */
 function keepVersions(database: Database.Database): number {
   database.exec(`
     insert into main.domains (name, enabled, deleted, policy_version, policy_modified, dns_form)

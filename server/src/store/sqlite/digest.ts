@@ -16,10 +16,7 @@ export function digestOfStore(database: Database.Database): string {
   return digestInOrder(database, 'signet store 2\n', (key, columns) => (key === '' ? columns : `${key}, ${columns}`));
 }
 
-/**
- * Former version of `digestOfStore`, for backups that were sealed then: the rows of a table in the order of their
- * columns.
- */
+/** Former version of `digestOfStore`, for backups that were sealed then: the rows of a table in the order of their columns. */
 export function earlierDigestOfStore(database: Database.Database): string {
   return digestInOrder(database, '', (_key, columns) => columns);
 }

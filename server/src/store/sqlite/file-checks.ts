@@ -41,10 +41,7 @@ export function fileIdentity(file: string): FileIdentity | undefined {
   }
 }
 
-/**
- * Reason why no file can be seen at a path: the code of the system (`ENOENT`, `EACCES`, ...); undefined if there is
- * one.
- */
+/** Reason why no file can be seen at a path: the code of the system (`ENOENT`, `EACCES`, ...); undefined if there is one. */
 export function whyUnseen(file: string): string | undefined {
   try {
     lstatSync(file);
@@ -54,9 +51,7 @@ export function whyUnseen(file: string): string | undefined {
   }
 }
 
-/**
- * Stats of the file, if it is the owner's alone; undefined if absent. Throws `StoreRefusedError` for everything else.
- */
+/** Stats of the file, if it is the owner's alone; undefined if absent. Throws `StoreRefusedError` for everything else. */
 export function checkOwnFile(file: string, kind: 'store' | 'key' | 'witness' = 'store'): Stats | undefined {
   const stats = lstatSync(file, { throwIfNoEntry: false });
   if (stats === undefined) return undefined;

@@ -28,8 +28,8 @@ export function readPosition(database: Database.Database): Position {
 }
 
 /**
- * Loss of a store against its witness. `before` is the witness as it was before the store was read, since both go on
- * while others write. A later epoch is that of a restore, which begins again.
+ * Loss of a store against its witness. `before` is the witness as it was before the store was read, since both go on while others write. A later
+ * epoch is that of a restore, which begins again.
  */
 export function findLoss(database: Database.Database, file: string, before: WitnessState): Loss | undefined {
   const store = readPosition(database);

@@ -16,8 +16,8 @@ export class LockRetry {
   #lastSeen = 0;
 
   /**
-   * Runs `work`, with retries while another connection holds the lock, until that has lasted for five seconds. A later
-   * or queued caller waits no longer than the first: a lock that stays costs no caller more. `work` must be atomic.
+   * Runs `work`, with retries while another connection holds the lock, until that has lasted for five seconds. A later or queued caller waits no
+   * longer than the first: a lock that stays costs no caller more. `work` must be atomic.
    */
   async waitFor<Result>(work: () => Promise<Result>): Promise<Result> {
     for (;;) {

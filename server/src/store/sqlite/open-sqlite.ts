@@ -28,8 +28,8 @@ export interface SqliteStoreOptions {
   /** `ignored`: for one who looks what is wrong with a store, and only with `readonly`. */
   readonly witness?: 'required' | 'ignored';
   /**
-   * True if present writes are evidence of the time (`newestRecord`, `lastWritten`). False for writes of a starting
-   * server by itself: they would confirm a clock that was set wrong. Default: true.
+   * True if present writes are evidence of the time (`newestRecord`, `lastWritten`). False for writes of a starting server by itself: they would
+   * confirm a clock that was set wrong. Default: true.
    */
   readonly tellsTime?: () => boolean;
   /** True if an operator says that the clock is right, whatever the records of this server say. */

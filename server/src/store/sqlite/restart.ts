@@ -5,10 +5,7 @@ import type { AuditAction, ChangeContext } from '../../model/records.ts';
 import { auditHash } from '../audit-chain.ts';
 import { crlNumbersAhead } from '../new-epoch.ts';
 
-/*
- * Restart of a store from an earlier state, without something of what happened since: it must not be taken for the
- * later one.
- */
+/* Restart of a store from an earlier state, without something of what happened since: it must not be taken for the later one. */
 
 interface Restart {
   readonly action: Extract<AuditAction, 'restore' | 'accept-loss'>;

@@ -26,10 +26,7 @@ export interface Restored {
   readonly kept?: KeptRows;
 }
 
-/**
- * Proof that a backup is authentic: the key that sealed it, or the digest that its making printed, given by an
- * operator.
- */
+/** Proof that a backup is authentic: the key that sealed it, or the digest that its making printed, given by an operator. */
 export type BackupProof = { readonly sealKey: Buffer | undefined } | { readonly digest: string };
 
 export interface RestoreOptions {
@@ -39,12 +36,11 @@ export interface RestoreOptions {
 }
 
 /**
- * Replaces the store by a backup. The store gets an epoch that was never used, so that hosts accept its bundles
- * although their versions may be lower. Certificates, revocations, instances, signing keys and audit records of the
- * replaced store are carried over; when it is unreadable, or has lost changes, join tokens are spent. No server may
- * have the store open. Until the last step the old store stays as it was; then it is kept beside the new one. Throws
- * `StoreRefusedError` for a backup that cannot be used, `StoreUnavailableError` when the store is open elsewhere or the
- * disk is full.
+ * Replaces the store by a backup. The store gets an epoch that was never used, so that hosts accept its bundles although their versions may be
+ * lower. Certificates, revocations, instances, signing keys and audit records of the replaced store are carried over; when it is unreadable, or
+ * has lost changes, join tokens are spent. No server may have the store open. Until the last step the old store stays as it was; then it is kept
+ * beside the new one. Throws `StoreRefusedError` for a backup that cannot be used, `StoreUnavailableError` when the store is open elsewhere or
+ * the disk is full.
  */
 export async function restoreStore(storeFile: string, backup: string, options: RestoreOptions): Promise<Restored> {
   const fresh = `${storeFile}.restore-${process.pid}`;
@@ -92,10 +88,7 @@ async function takeBackup(
   }
 }
 
-/**
- * Refuses logs beside a backup: `signet store check` reads of a file in use what is not in the file alone, which is
- * what is restored.
- */
+/** Refuses logs beside a backup: `signet store check` reads of a file in use what is not in the file alone, which is what is restored. */
 function refuseLogs(backup: string): void {
   const logs = ['-wal', '-journal'].map((suffix) => `${backup}${suffix}`);
   const log = logs.find((file) => (lstatSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0);
@@ -187,8 +180,8 @@ type ReplacedStore = z.infer<typeof replacedRow> & {
 };
 
 /**
- * Attaches the old store as `replaced`, with a lock that stays as long as the connection, and all of it in its one
- * file. Undefined if it is unreadable. Throws `StoreUnavailableError` if it is open elsewhere.
+ * Attaches the old store as `replaced`, with a lock that stays as long as the connection, and all of it in its one file. Undefined if it is
+ * unreadable. Throws `StoreUnavailableError` if it is open elsewhere.
  */
 function lockReplaced(
   database: Database.Database,

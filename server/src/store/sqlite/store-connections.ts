@@ -155,8 +155,8 @@ export class SqliteStoreDatabase implements StoreDatabase {
   }
 
   /**
-   * INVARIANT: a clock that was set back, or was wrong when this process began, writes down no time: it would be its
-   * own witness. The clock of another server is a separate one, and an operator may say that the own one is right.
+   * INVARIANT: a clock that was set back, or was wrong when this process began, writes down no time: it would be its own witness. The clock of
+   * another server is a separate one, and an operator may say that the own one is right.
    */
   #timeAfter({ at, by }: WrittenTime): number | undefined {
     const { clock, monotonic, tellsTime, acceptsClock } = this.#deps;

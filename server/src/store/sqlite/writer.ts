@@ -60,8 +60,7 @@ export class StoreWriter {
     this.#database = database;
     // Pages beyond the cache are written to the log during the change: less is left for its commit, which is one call.
     database.pragma(`cache_size = -${cacheKiB}`);
-    // Memory for the undo data of a statement with many rows: a file for it would need a descriptor and a folder, and
-    // could fail.
+    // Memory for the undo data of a statement with many rows: a file for it would need a descriptor and a folder, and could fail.
     database.pragma('temp_store = MEMORY');
     this.#queries = new SqliteQueries(database, 'changes');
     this.#deps = deps;
@@ -140,9 +139,7 @@ export class StoreWriter {
     if (!this.#deps.isLogInPlace()) throw new StoreUnavailableError(logRemoved);
   }
 
-  /**
-   * Sets the sync mode: without a sync of its own, a deferred change becomes durable with the next one that has one.
-   */
+  /** Sets the sync mode: without a sync of its own, a deferred change becomes durable with the next one that has one. */
   #prepareFor(durability: Durability): void {
     if (durability === this.#durability) return;
     this.#database.exec(`pragma synchronous = ${durability === 'deferred' ? 'NORMAL' : 'FULL'}`);

@@ -16,10 +16,7 @@ interface GivenIdentity {
   readonly presented?: Pick<ServiceTokenFacts, 'serial' | 'notAfter'>;
 }
 
-/**
- * Members of an answer to an instance beside its identity: the body is validated before anything is issued. Throws
- * `InvalidRequestError`.
- */
+/** Members of an answer to an instance beside its identity: the body is validated before anything is issued. Throws `InvalidRequestError`. */
 export type BesideIdentity = (body: unknown) => (given: GivenIdentity) => Readonly<Record<string, unknown>>;
 
 export const nothingBeside: BesideIdentity = () => () => ({});
