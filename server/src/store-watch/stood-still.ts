@@ -16,7 +16,7 @@ interface StandstillDeps {
   readonly refresh: () => Promise<unknown>;
 }
 
-/** Interval of the heartbeat. */
+/** Interval of the heartbeat, in milliseconds. */
 const beatMs = 1000;
 
 /**
