@@ -87,8 +87,8 @@ export class Access {
   }
 
   /**
-   * `POST /access-checks`: the answers to many questions, in their order; a request for each 100 of them. They are asked with the
-   * certificate alone. Throws as `check`, but for an unknown domain, and a principal about which the caller may not ask: see `AccessAnswer`.
+   * `POST /access-checks`: the answers to many questions, in their order; a request for each 100 of them. They are sent with the certificate
+   * alone. Throws as `check`, but for an unknown domain, and a principal about which the caller may not ask: see `AccessAnswer`.
    */
   async checkMany(
     queries: readonly Omit<AccessQuery, 'principalToken' | 'signal'>[],

@@ -76,7 +76,7 @@ export class Bundles {
     return { kind: 'changed', bytes: answer.body, etag: entityTagOf(answer.headers) };
   }
 
-  /** `GET /bundle-domains`, conditional when `etag` is given. Every name was parsed; an answer with one that is none is refused. */
+  /** `GET /bundle-domains`, conditional when `etag` is given. Every name is parsed; an answer with a malformed one is rejected. */
   async domains(options: Pick<BundleOptions, 'etag' | 'signal'> = {}): Promise<BundleDomainsAnswer> {
     requireEntityTag(options.etag);
     const answer = await this.#http.send({

@@ -8,7 +8,8 @@
  * - `unknown-key`: a token names a key that the server does not publish.
  * - `unreachable`: no connection (DNS, refused, no handshake in time), or it broke before the whole answer was in.
  * - `timed-out`: the answer took longer than the time-out.
- * - `tls`: the handshake failed: the server's certificate is not trusted, or is for another name, or ours was refused.
+ * - `tls`: the handshake failed: the server's certificate is not trusted, or is for another name, or the client's was
+ *   refused.
  * - `aborted`: the caller's `AbortSignal` fired.
  * - `closed`: the client was closed.
  * - `refused`: the server answered 4xx; `status`, `serverMessage` and, on the token endpoint, `serverError` say why.

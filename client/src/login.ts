@@ -36,11 +36,11 @@ export interface LoginCertificate extends IdentityTexts {
 
 /** Login of a person, over a key that is made for it. Every method throws only `SignetClientError`. */
 export interface Login {
-  /** The public key in DER: the nonce of the ID token is made of it (docs/reference/certificates.md#login). */
+  /** Public key in DER, from which the nonce of the ID token is derived (docs/reference/certificates.md#login). */
   readonly publicKey: Uint8Array;
   /** `GET /login`. */
   issuers(signal?: AbortSignal): Promise<readonly LoginIssuer[]>;
-  /** `POST /login`. Throws `refused` with 401 for a token that is not in order, with 403 for a person who may not log in. */
+  /** `POST /login`. Throws `refused` with 401 for an invalid token, with 403 for a person who may not log in. */
   certificate(
     token: { readonly issuer: string; readonly idToken: string; readonly salt: string },
     signal?: AbortSignal,

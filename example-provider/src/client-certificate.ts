@@ -16,7 +16,8 @@ interface ClientCertificate {
 export type CertificateReader = (request: IncomingMessage) => ClientCertificate | undefined;
 
 /**
- * Reads client certificates: only those that count now and on their connection (`nodeRequests`), while it `isTrusted`. What a subject says is read once a certificate.
+ * Reader of client certificates: only valid ones on their connection (`nodeRequests`), while it `isTrusted`. The
+ * subject is parsed once a certificate.
  */
 export function createCertificateReader(clock: Clock, isTrusted: (connection: Socket) => boolean): CertificateReader {
   const read = nodeRequests({ clock });

@@ -15,7 +15,7 @@ export const configSchema = z.strictObject({
     /** PEM: this service's certificate and what leads to the root. Also shown to the token server. */
     certificate: z.string().min(1),
     key: z.string().min(1),
-    /** PEM: who may have issued the certificates of clients. */
+    /** Authorities that issue the certificates of clients, PEM. */
     clientCa: z.string().min(1),
   }),
   /** The domain whose resources this service protects. */

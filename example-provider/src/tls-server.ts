@@ -7,7 +7,7 @@ import { secureServerOptions } from '@signet/policy-engine';
 import type Koa from 'koa';
 import type { ProviderConfig } from './provider-config.ts';
 
-/** PEM texts of the own certificate and its key, and of who may have issued the certificates of clients. */
+/** PEM texts of the own certificate and its key, and of the authorities of clients' certificates. */
 interface TlsTexts {
   readonly cert: string;
   readonly key: string;

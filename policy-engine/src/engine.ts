@@ -54,7 +54,7 @@ interface EngineParts {
   readonly set: PolicySet;
 }
 
-/** Decides locally, from policy held in memory. Whatever it is asked, it answers a status and never throws. */
+/** Engine that decides locally, from policy held in memory. Every call returns a status and never throws. */
 export class PolicyEngine implements AsyncDisposable, Disposable {
   readonly #clock: SteadyClock;
   readonly #keys: KeySource;
@@ -381,7 +381,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     return this.#recorded(decision, request, token);
   }
 
-  /** Decides for roles that a credential names: it counts only where this service serves its domain. */
+  /** Decides for roles that a credential names: it is valid only where this service serves its domain. */
   #decideHeld(holder: Holder, asked: RequestedAccess, now: number): Decision {
     const refusal = this.#served.refusal(holder.domain, asked.resource);
     if (refusal !== undefined) return bareDecision(refusal);

@@ -1,6 +1,6 @@
 import type { PolicyEngineError } from './errors.ts';
 
-/** Is told of what went wrong without stopping anything: with the file that could not be used, or the call (`decide`) that failed. */
+/** Callback for errors that stop nothing: with the file that could not be used, or the call (`decide`) that failed. */
 export type OnError = (error: PolicyEngineError, place: string) => void;
 
 /** Tells the listener; what it throws goes nowhere, as it has no say in what is in force or decided. */

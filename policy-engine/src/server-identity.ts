@@ -4,7 +4,7 @@ import { InvalidNameError, parsePrincipalName, splitPrincipal } from './names/in
 
 export { PolicyEngineError } from './errors.ts';
 
-/** The name of the token server, unless its clients are told another. */
+/** Default name of the token server for its clients. */
 export const defaultServerIdentity = 'sys.auth.server';
 
 /** Value of `serverIdentity` for a server with a public certificate: its host name alone identifies it. */

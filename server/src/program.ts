@@ -2,8 +2,8 @@ import { Command, CommanderError } from 'commander';
 import { exitStatus } from './cli/exit-status.ts';
 
 /**
- * Every command of `signet`, in the order of the help text, and what that says of it. Each is loaded when it is asked for: `--version`, the help
- * text and the report of a word that is none load no command, and a token needs no database.
+ * Commands of `signet`, in the order of the help text, with their descriptions there. Each is loaded on use: `--version`, the help text and the
+ * error for an unknown command load none, and a token needs no database.
  */
 const commands: readonly (readonly [name: string, about: string, load: () => Promise<Command>])[] = [
   [
@@ -152,7 +152,7 @@ const commands: readonly (readonly [name: string, about: string, load: () => Pro
   ],
 ];
 
-/** The command line: what it takes, and nothing of what it does. Loads the commands that `argv` may mean; of the others it knows the name. */
+/** Command line without its actions. Loads the commands that `argv` may mean; the others are known by name. */
 export async function createProgram(version: string, argv: readonly string[]): Promise<Command> {
   const program = new Command('signet')
     .description('Machine identity and authorization: token server and its tools')

@@ -74,7 +74,7 @@ export function countsIn(text: string): Counts {
   return new Map(found.filter(([kind]) => outcomeKinds.some((known) => known === kind)));
 }
 
-/** Writes the file after each run. Its counters go on where the file of the process before it ended. */
+/** Writes the file after each run. Its counters continue those of the former process's file. */
 export function metricsFile(path: string): (status: Status, now: number) => Promise<void> {
   let counts: Map<string, number> | undefined;
   return async (status, now) => {

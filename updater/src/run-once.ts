@@ -96,7 +96,7 @@ async function noteProblem(problems: string[], act: () => Promise<void>): Promis
 
 async function updateAll(deps: RunDeps, signal: AbortSignal | undefined): Promise<Map<DomainName, Outcome>> {
   const outcomes = new Map<DomainName, Outcome>();
-  // without a single key nothing could be verified: what hindered us there is what is to be told
+  // without a single key nothing could be verified: the key problem is the verdict
   let verdict = deps.keys.facts.kids.length === 0 && deps.keys.problem ? outcomeOf(deps.keys.problem) : undefined;
   verdict ??= deps.selection?.failure && postponedBy(deps.selection.failure);
   let unanswered = 0;

@@ -13,7 +13,7 @@ interface SelectionDeps {
   readonly clock: Clock;
   /** How many domains this host takes. */
   readonly maxDomains: number;
-  /** Domains that stay whoever names this host. */
+  /** Domains that stay, whatever names this host. */
   readonly configured: readonly DomainName[];
 }
 
@@ -90,7 +90,7 @@ export class Selection {
     }
   }
 
-  /** An operator removed the list: the next answer counts, whatever it is. */
+  /** Forgets the list if an operator removed it: the next answer then applies, whatever it is. */
   async #forgetIfTold(): Promise<void> {
     if (this.#domains.size > 0 && !(await this.#deps.directory.has(fileNames.domains))) this.#domains = new Map();
   }

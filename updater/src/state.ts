@@ -68,7 +68,7 @@ export class State {
     this.problem = problem;
   }
 
-  /** `form`: the one in which bundles are asked for. */
+  /** `form`: the form in which bundles are requested. */
   static async load(directory: PolicyDirectory, form: BundleForm = 'rfc7515'): Promise<State> {
     const text = await directory.readText(fileNames.state, maxStateBytes);
     const own = { directory, form };
@@ -88,7 +88,7 @@ export class State {
     return isForeign ? remembered : raiseFloor(remembered, onDisk);
   }
 
-  /** The entity tag under which exactly these bytes were served, in the form that is asked for now. */
+  /** Entity tag under which exactly these bytes were served, in the form that is requested now. */
   etag(domain: DomainName, bytes: Uint8Array): string | undefined {
     const tag = this.#tags.get(domain);
     if (tag === undefined || (tag.form ?? 'rfc7515') !== this.#form) return undefined;

@@ -23,7 +23,7 @@ interface TrustedKeysDeps {
  */
 const longestMaxAge = 50_000;
 
-/** The issuer is asked for again when it is this old. Milliseconds. */
+/** Age at which the issuer is fetched again. Milliseconds. */
 const issuerMaxAge = 3_600_000;
 
 /** An unknown key leads to one request in this time. */
@@ -61,7 +61,7 @@ export class TrustedKeys implements KeySource {
     return keys;
   }
 
-  /** Keys that cannot be used count as none: they are fetched again. */
+  /** Loads the keys of the file; unusable ones are treated as absent and fetched again. */
   #takeFile(file: KeysFile): void {
     try {
       this.#use(file);

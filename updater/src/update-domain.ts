@@ -88,7 +88,7 @@ function usableTag(deps: UpdateDomainDeps, domain: DomainName, present: Present)
   const isCurrent = refuseSuccessor(bundle, floor) === undefined;
   // "not modified" would not make it live longer
   if (!isCurrent || deps.clock.now() >= freshUntil(bundle)) return undefined;
-  // an Athenz server knows what it signed by the time of change, whoever fetched it
+  // an Athenz server identifies its bundles by the time of change, whichever host fetched them
   if (bundle.origin === 'athenz') return `"${formatTimestamp(bundle.modified)}"`;
   return deps.state.etag(domain, bytes);
 }

@@ -67,7 +67,7 @@ export function connect(config: UpdaterConfig, clock: Clock): SignetClient {
   }
 }
 
-/** The client names the option whose file cannot be used; whoever has to correct it needs the file and the reason too. */
+/** Error that names the file and the reason too: the client's names only the option whose file cannot be used. */
 function identityProblem(config: UpdaterConfig, { message, cause }: SignetClientError): string {
   const [, option, problem = ''] = /^(certificate|key|caBundle) (.*)$/.exec(message) ?? [];
   if (option !== 'certificate' && option !== 'key' && option !== 'caBundle') return message;

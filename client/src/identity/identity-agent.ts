@@ -48,7 +48,7 @@ export type IdentityOutcome =
 
 /** Agent that keeps the certificate of one instance valid. */
 export interface IdentityAgent {
-  /** Does what is due: register, refresh, or nothing; never throws. `force` renews whatever the time. */
+  /** Takes the due step: register, refresh, or nothing; never throws. `force` renews whatever the time. */
   step(options?: { readonly force?: boolean; readonly signal?: AbortSignal }): Promise<IdentityOutcome>;
   /** Steps whenever something is due, until the signal fires. Waits for what is done with an outcome. */
   run(signal: AbortSignal, onOutcome?: (outcome: IdentityOutcome) => unknown): Promise<void>;

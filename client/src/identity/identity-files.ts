@@ -89,8 +89,8 @@ export async function lockIdentityFolder(folder: string, wait: LockWait): Promis
 }
 
 /**
- * Throws the error of the file system when a new identity would not fit: the server gives one but a few times to who does not show that it
- * arrived. For whoever has locked the folder.
+ * Throws the error of the file system when a new identity would not fit: the server issues one only a few times to a caller who does not show
+ * that it arrived. The caller must have locked the folder.
  */
 export async function requireRoom(folder: string): Promise<void> {
   const path = join(folder, `room${temporaryEnd}`);
@@ -102,16 +102,16 @@ export async function requireRoom(folder: string): Promise<void> {
 }
 
 /**
- * Replaces the identity of a folder in one step: certificate and key are files of one version, and a link says which version counts.
- * Whoever reads, and a program killed at any instant, finds a certificate with its own key. `version` names it, e.g. by time. Waits for another
- * one that does so, and throws `invalid-identity` when that takes too long.
+ * Replaces the identity of a folder in one step: certificate and key are files of one version, and a link selects the version. A reader at any
+ * instant, also after a killed write, finds a certificate with its own key. `version` names it, e.g. by time. Waits for another writer, and
+ * throws `invalid-identity` when that takes too long.
  */
 export async function writeIdentityFiles(folder: string, texts: IdentityTexts, version: string): Promise<void> {
   await using _ = await lockIdentityFolder(folder, { waitMs: writeWaitMs });
   await putIdentityFiles(folder, texts, version);
 }
 
-/** The same for whoever has locked the folder. */
+/** Variant of `writeIdentityFiles` for a caller who has locked the folder. */
 export async function putIdentityFiles(folder: string, texts: IdentityTexts, version: string): Promise<void> {
   const own = `${versionPrefix}${version}`;
   await rm(join(folder, own), { recursive: true, force: true });

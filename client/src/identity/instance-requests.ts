@@ -27,7 +27,7 @@ export interface InstanceName {
   readonly hostname?: string | undefined;
   /** Seconds; the server lowers it to what is allowed. */
   readonly expirySeconds?: number | undefined;
-  /** File of the public key of the SSH server beside it: a host certificate for the DNS names is asked for as well. */
+  /** File of the public key of the SSH server beside it: a host certificate for the DNS names is requested as well. */
   readonly sshHostKey?: string | undefined;
 }
 
@@ -44,7 +44,7 @@ function dnsNamesOf(name: InstanceName): readonly string[] {
   return [...new Set([...hosts, ...(name.dnsNames ?? [])])];
 }
 
-/** A new key, and what register and refresh have in common of what is sent. */
+/** New key, and the common body of register and refresh. */
 async function newRequest(name: InstanceName): Promise<{ readonly key: string; readonly body: JsonObject }> {
   const principal = `${name.domain}.${name.service}`;
   const { key, request: csr } = await makeKeyAndRequest({

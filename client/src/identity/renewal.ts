@@ -45,7 +45,7 @@ function sshLife(line: string): number {
   return Math.max(1000, notAfter - notBefore - sshBackdateMs);
 }
 
-/** The shortest pause between two requests, whatever a certificate, a clock or a server says. */
+/** Minimum pause between two requests, whatever a certificate, a clock or a server says. */
 export const minPauseMs = 10_000;
 const maxRetryMs = 600_000;
 
@@ -76,7 +76,7 @@ export function pauseAfter(
   return Math.max(retryDelay(failures, leftMs, random), Math.floor(Math.min(asked, longest)));
 }
 
-/** A moment on both clocks: the wall's, which may be set, and one that only goes on. Whichever reaches it first counts. */
+/** Moment on both clocks: the wall clock, which may be set, and a monotonic one. The one that reaches it first decides. */
 export interface Moment {
   readonly wall: number;
   readonly steady: number;

@@ -11,7 +11,7 @@ export function requireGrantUpgrade(
 ): (request: NodeRequest, socket: UpgradeSocket) => Promise<boolean> {
   const gate = createGate(options);
   return async (request, socket) => {
-    // The server listens to this socket no more: an error while the token server is asked would end the process.
+    // The server no longer listens to this socket: without a listener an error during the query would end the process.
     socket.on('error', ignore);
     const refusal = await gate(request).then(
       (verdict) => verdict.refusal,

@@ -38,8 +38,8 @@ export interface PrincipalTokenSource {
   /** The kept token while at least a quarter of its life remains, else a new one. */
   get(): PrincipalToken;
   /**
-   * Signs with another key version from now on. Register the new public key first and remove the old one when the last token
-   * that it signed has expired. Throws `invalid-argument`, and then goes on with the old key.
+   * Signs with another key version from now on. Register the new public key first and remove the old one when the last token that it signed has
+   * expired. Throws `invalid-argument`, and then keeps the old key.
    */
   rotate(key: PrincipalTokenKey): void;
 }

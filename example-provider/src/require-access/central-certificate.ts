@@ -6,7 +6,7 @@ import { AccessRefusedError } from '../http-error.ts';
 import { type AskServer, requireGrant } from './ask-server.ts';
 
 /**
- * The centralized pattern with a certificate: the caller sends nothing but its certificate, and the token server is asked about the
+ * Centralized pattern with a certificate: the caller sends only its certificate, and the token server decides about the
  * service that its subject names. Role certificates name no service and are refused.
  */
 export function centralCertificate(deps: {

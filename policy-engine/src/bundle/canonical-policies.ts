@@ -14,11 +14,11 @@ export function canonicalFormOf(origin: BundleOrigin): string {
 const sliceLength = 1024;
 
 /**
- * The policies of a domain as text that is the same for the same policies, whoever wrote the bundle and in what order
- * (`docs/decisions/019`). UTF-8 lines, each ended by a line feed, each JSON as `JSON.stringify` writes it: the name of the form
- * and the domain; then for each policy a line with its name, version and flags, followed by its assertions. Assertions are
- * sorted by their text within a policy, policies by the text of all their lines (by UTF-16 code units). An absent
- * member is written as its default. Numbers of rows, times of change and members that are not known are not part of it.
+ * The policies of a domain as text that is the same for the same policies, independent of the bundle's author and order (`docs/decisions/019`).
+ * UTF-8 lines, each ended by a line feed, each JSON as `JSON.stringify` writes it: the name of the form and the domain; then for each policy a
+ * line with its name, version and flags, followed by its assertions. Assertions are sorted by their text within a policy, policies by the text
+ * of all their lines (by UTF-16 code units). An absent member is written as its default. Numbers of rows, times of change and members that are
+ * not known are not part of it.
  */
 export function* canonicalPolicies(
   domain: string,

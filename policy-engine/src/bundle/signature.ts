@@ -45,7 +45,7 @@ export async function verifySignature(
   throw wrongSignature();
 }
 
-/** Keys of a source of one's own come with whatever they are. */
+/** Algorithm of a key; a custom key source may contain any kind. */
 function algorithmOf({ algorithm }: CryptoKey): 'ES256' | 'RS256' | undefined {
   const { name, namedCurve, hash, modulusLength }: KeyFacts = algorithm;
   if (name === 'ECDSA') return namedCurve === 'P-256' ? 'ES256' : undefined;

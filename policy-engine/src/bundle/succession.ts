@@ -20,8 +20,8 @@ export interface BundleFloor extends BundleVersion {
 /** A floor that knows from what its digest was made. */
 export interface KnownFloor extends BundleFloor {
   /**
-   * SHA-256 of the text of the policies in the bundle, in base64url: a bundle with the same text has the same digest, and who reads it need not
-   * make that once more. Absent for small bundles, and in floors of earlier programs.
+   * SHA-256 of the text of the policies in the bundle, in base64url: a bundle with the same text has the same digest, and a reader need not
+   * compute that again. Absent for small bundles, and in floors of earlier programs.
    */
   readonly content?: string;
 }

@@ -74,10 +74,10 @@ export const issuedSkew = 300_000;
 export const maxBundleLifeMs = 7_776_000_000;
 
 /**
- * Verifies a bundle over its exact bytes: form, algorithm (ES256, signature as r and s; `athenzBundles` says what else), key of purpose `bundle`, signature,
- * then domain, times, and whether it may follow the floor. Nothing that stands outside the signed part is used.
- * Bytes are read until it has settled: they must not change before.
- * Throws `PolicyEngineError` with a code that begins with `bundle-`, or `keys-unavailable` when the keys could not be had.
+ * Verifies a bundle over its exact bytes: form, algorithm (ES256, signature as r and s; `athenzBundles` says what else), key of purpose
+ * `bundle`, signature, then domain, times, and whether it may follow the floor. Nothing that stands outside the signed part is used. Bytes are
+ * read until it has settled: they must not change before. Throws `PolicyEngineError` with a code that begins with `bundle-`, or
+ * `keys-unavailable` when the keys could not be fetched.
  */
 export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBundleOptions): Promise<VerifiedBundle> {
   const { digest: makeDigest, ...opened } = await openBundle(bytes, options);

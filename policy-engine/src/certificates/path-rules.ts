@@ -125,7 +125,7 @@ function basicConstraints(extension: Extension | undefined): { isAuthority: bool
   };
 }
 
-/** The first octet has all the bits that are asked for here. */
+/** Key usage bits; the first octet has all those that are needed here. */
 function keyUsageOf(extension: Extension | undefined): number | undefined {
   if (extension === undefined) return undefined;
   const [, first = 0] = new DerReader(extension.value).content(tags.bitString, 'the key usage');

@@ -1,6 +1,6 @@
 /* DER (X.690 §8 and §10) as it is written. */
 
-/** Tags of the universal class that certificates and their requests are made of. */
+/** Tags of the universal class in certificates and their requests. */
 export const tags = {
   boolean: 0x01,
   integer: 0x02,

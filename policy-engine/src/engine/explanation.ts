@@ -65,7 +65,7 @@ interface ExplainInput {
   readonly now: number;
 }
 
-/** Explains why a credential does not count for a resource of this service; `undefined` when policy decides. */
+/** Explanation of a credential that is not valid for a resource of this service; `undefined` when policy decides. */
 export function explainUnserved(served: ServedDomains, request: Explanation['request'] & { domain: string }) {
   const { domain, resource } = request;
   const refusal = served.refusal(domain, resource);

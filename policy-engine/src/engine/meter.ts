@@ -1,8 +1,8 @@
 import type { Decision, Status } from '../policy/index.ts';
 
 /**
- * Counts what an engine does, with whatever library a service has. What it throws goes nowhere: it has no say in what is decided. The
- * names in the comments are those that alerts and dashboards of Signet know.
+ * Counters of an engine, for any metrics library. Exceptions are ignored: they must not change a decision. The names in the comments are those
+ * that alerts and dashboards of Signet know.
  */
 export interface Meter {
   /** A call was answered: `signet_engine_decisions_total{status}`, and `signet_engine_decision_duration_seconds`. */

@@ -14,7 +14,7 @@ export interface LoadedDomain {
 /** Policies of an engine. Immutable: a new set replaces an old one by one assignment. */
 export type PolicySet = ReadonlyMap<string, LoadedDomain>;
 
-/** A set with the domain that was asked for last beside it: most services are asked for one again and again. */
+/** Policy set with a cache of the domain that was looked up last: most services use one again and again. */
 export class PolicyLookUp {
   readonly set: PolicySet;
   #name: string | undefined;
@@ -42,7 +42,7 @@ export interface RequestedAccess {
   readonly context?: DecisionContext | undefined;
 }
 
-/** Decides for roles of a domain. The clock is asked only where the policy has an end; a time in milliseconds since the epoch may stand for it. */
+/** Decides for roles of a domain. The clock is read only where the policy has an end; a time in milliseconds since the epoch may replace it. */
 // biome-ignore lint/complexity/useMaxParams: an object for them takes longer to make than some decisions
 export function decideInSet(
   policies: PolicyLookUp,

@@ -60,7 +60,7 @@ export interface DecideRequest {
   action: string;
   /** `domain:entity`; `entity` alone where the engine was told that the service serves exactly one domain. */
   resource: string;
-  /** The client certificate of the connection. A bound token counts only with its certificate. */
+  /** Client certificate of the connection. A bound token is valid only with its certificate. */
   certificate?: CertificateInput | null | undefined;
   /** Values of the service for assertions with conditions. */
   context?: DecisionContext;

@@ -88,7 +88,7 @@ function* writing<Done>(
   yield calls.syncDirectory(directory);
 }
 
-/** The file has its name, or an error is about to be told: a temporary file that stays is less than either. */
+/** Cleanup after an error or a rename: a remaining temporary file matters less than either. */
 function* removing<Done>(calls: FileCalls<Done>, temporary: string): Generator<Done, void> {
   try {
     yield calls.remove(temporary);

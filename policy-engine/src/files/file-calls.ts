@@ -77,7 +77,7 @@ export function syncDirectorySync(path: string): void {
   }
 }
 
-/** Makes what is in a file survive a crash, whoever wrote it. */
+/** Makes the content of a file survive a crash, whichever program wrote it. */
 export function syncFileSync(path: string): void {
   // Windows syncs no file that is open for reading alone.
   const file = openSync(path, 'r+');

@@ -54,7 +54,7 @@ function makeFile(path: string): void {
   }
 }
 
-/** Undefined where there is none. Throws for what is no plain file. */
+/** Identity of a plain file; undefined if absent. Throws for anything else. */
 async function identityOf(path: string): Promise<string | undefined> {
   try {
     const stats = await lstat(path, { bigint: true });

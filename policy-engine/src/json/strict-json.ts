@@ -14,7 +14,7 @@ const encoder = new TextEncoder();
  * `JsonLimitError` as soon as it meets more than `limits` allow.
  */
 export function parseStrictJson(text: string, limits: JsonLimits = {}): unknown {
-  // Refused by what it is before anything is made of it: that keeps a refusal cheap, and JSON.parse quotes what it refuses.
+  // Validated before parsing: that keeps a refusal cheap, and JSON.parse quotes the text in its errors.
   new JsonScanner(encodeStrictly(text), limits).scan();
   return JSON.parse(text);
 }

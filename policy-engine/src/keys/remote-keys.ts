@@ -16,7 +16,7 @@ export interface KeysResponse {
   } | null;
 }
 
-/** `fetch`, or whatever does the same with own certificates, proxies or dispatchers. It must not follow redirects. */
+/** Signature of `fetch`, for one with own certificates, proxies or dispatchers. It must not follow redirects. */
 export type KeysFetch = (
   url: string,
   init: { headers: Record<string, string>; redirect: 'error'; signal: AbortSignal },

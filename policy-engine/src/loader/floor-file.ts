@@ -22,7 +22,7 @@ export class FloorFile {
     this.#onError = onError;
   }
 
-  /** Reads the file. Never throws; `onError` is told of a fault once, as long as it stays the same. */
+  /** Reads the file. Never throws; `onError` is called for a fault once, as long as it stays the same. */
   static async open(path: string | undefined, onError: (error: PolicyEngineError) => void): Promise<FloorFile> {
     const opened = new FloorFile(path, onError);
     if (path === undefined) return opened;

@@ -41,7 +41,7 @@ export class Floors {
   accept(domain: string, floor: KnownFloor, makeDigest?: () => Promise<string>): void {
     const known = this.#accepted.get(domain);
     const { epoch, version, issued } = floor;
-    // INVARIANT: what was loaded is compared by its own policies, whatever a file says of them.
+    // INVARIANT: a loaded bundle is compared by its own policies, whatever a floor file says of them.
     const isLoaded = this.#makeDigest.has(domain) && known?.epoch === epoch && known.version === version;
     const raised = raiseFloor(known, isLoaded ? { epoch, version, ...(issued !== undefined && { issued }) } : floor);
     this.#accepted.set(domain, raised);

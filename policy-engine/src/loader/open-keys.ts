@@ -12,7 +12,7 @@ import { fetchWithTls, type KeysTls } from './tls-fetch.ts';
 
 /** Keys behind an address, with what only Node can do for it. */
 export interface NodeRemoteKeys extends RemoteKeys {
-  /** Own certificate and trusted authorities, for mutual TLS. A function is asked at each fetch, for certificates that are renewed. */
+  /** Own certificate and trusted authorities, for mutual TLS. A function is called at each fetch, for certificates that are renewed. */
   tls?: KeysTls | (() => KeysTls);
   /** A file that keeps the keys, so that a restart works while the issuer is down. Its folder must exist. */
   cacheFile?: string;

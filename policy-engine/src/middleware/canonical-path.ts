@@ -2,8 +2,9 @@
 const maxPathLength = 8192;
 
 /**
- * A backslash; a `#`, which no request has (RFC 9112 §3.2): some end the path there, others go on; what no address has (RFC 3986 §2), which
- * some routers cut off; codes of `/`, `%` and a backslash; codes of what never needs one (§2.3), as not all routers decode them.
+ * A backslash; a `#`, which no request has (RFC 9112 §3.2): some end the path there, others go on; characters that no
+ * address has (RFC 3986 §2), which some routers cut off; codes of `/`, `%` and a backslash; codes of characters that
+ * never need one (§2.3), as not all routers decode them.
  */
 const ambiguous = /[\\#]|[^!-~]|%(?:2[5d-f]|3\d|[46][1-9a-f]|[57][\da]|5[cf]|7e)/i;
 

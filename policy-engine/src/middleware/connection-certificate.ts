@@ -20,13 +20,13 @@ export interface NodeSocket {
 /** Rules for accepting certificates of connections. */
 export interface ConnectionOptions {
   /**
-   * The authorities that may issue client certificates. With them a certificate that TLS could not verify, as it does not know them or there
-   * was a renegotiation, is verified here; one that TLS refused is not used. Of revocation lists only TLS knows. Without them the TLS layer has verified it, which says nothing after a renegotiation: it then counts
-   * only over TLS 1.3 and on servers that refuse renegotiation (`secureServerOptions`).
-   * A function is asked at each connection and request, for authorities that change. It answers what the TLS layer verifies handshakes
-   * against, whose word counts (as without authorities) until one of them is removed: certificates of connections that began before are
-   * then verified here, where Node has forgotten the intermediates that their clients sent. End such connections, or list the intermediates
-   * that are in use as well. An answer that holds none, or a call that throws, counts as no authority.
+   * The authorities that may issue client certificates. With them a certificate that TLS could not verify, as it does not know them or there was
+   * a renegotiation, is verified here; one that TLS refused is not used. Revocation lists are known to TLS only. Without authorities the TLS
+   * layer has verified it, which proves nothing after a renegotiation: it is then valid only over TLS 1.3 and on servers that refuse
+   * renegotiation (`secureServerOptions`). A function is asked at each connection and request, for authorities that change. It answers what the
+   * TLS layer verifies handshakes against, whose word counts (as without authorities) until one of them is removed: certificates of connections
+   * that began before are then verified here, where Node has forgotten the intermediates that their clients sent. End such connections, or list
+   * the intermediates that are in use as well. An answer that holds none, or a call that throws, counts as no authority.
    */
   authorities?: AuthoritiesInput | (() => AuthoritiesInput);
   /** The time that the dates of certificates are compared with. Default: the machine's. */
@@ -106,7 +106,7 @@ export class ConnectionCertificates {
     }
   }
 
-  /** Connections of before go on counting while none of their authorities was removed. */
+  /** Accepts new authorities. Earlier connections stay valid while none of their authorities was removed. */
   #accept(authorities: readonly X509Certificate[]): void {
     const kept = new Set(authorities.map(({ fingerprint256 }) => fingerprint256));
     if (this.#authorities?.some(({ fingerprint256 }) => !kept.has(fingerprint256))) this.#generation += 1;

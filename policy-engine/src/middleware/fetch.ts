@@ -42,7 +42,7 @@ function withHeaders(response: Response, added: AnswerHeaders): Response {
     addHeaders(response.headers, added);
     return response;
   } catch {
-    // The headers of what `fetch` or `Response.redirect` gave cannot be changed.
+    // Headers of an answer from `fetch` or `Response.redirect` are immutable.
     const { body, status, statusText } = response;
     const headers = new Headers(response.headers);
     addHeaders(headers, added);

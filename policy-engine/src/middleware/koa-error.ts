@@ -1,8 +1,8 @@
 import type { AnswerHeaders } from './authorize.ts';
 
 /**
- * Throws an error of what stands behind a middleware of Koa so that its answer has the headers of that middleware: Koa takes all headers
- * off the answer to an error but those that the error has. A `Cache-Control` of the error stays.
+ * Rethrows an error from behind a Koa middleware so that its answer has the headers of that middleware: Koa takes all headers off the answer to
+ * an error but those that the error has. A `Cache-Control` of the error stays.
  */
 export function throwInKoa(error: unknown, headers: AnswerHeaders): never {
   // A frozen error cannot take headers.

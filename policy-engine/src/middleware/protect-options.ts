@@ -29,8 +29,8 @@ export interface ProtectOptions extends RuleOptions, ConnectionOptions {
   /** Proxies whose `Client-Cert` header (RFC 9440) is believed. Default none. */
   proxies?: TrustedProxies;
   /**
-   * Finds the client's certificate in place of the connection and of `proxies`, for platforms and proxies with ways of their
-   * own. Whatever it reads from a header, it must first make sure of the sender (`peer`).
+   * Finds the client's certificate in place of the connection and of `proxies`, for platforms and proxies with ways of their own. Before it
+   * trusts a header, it must verify the sender (`peer`).
    */
   certificate?: (request: ProtectedRequest) => CertificateInput | undefined;
   /** Called for every request that is refused, with advice. Default: only the debug log (`NODE_DEBUG=signet`). */

@@ -8,7 +8,7 @@ import { PolicyEngineError } from '../errors.ts';
  */
 const simpleName = /^[a-zA-Z0-9_][a-zA-Z0-9_-]*$/;
 const compoundName = /^[a-zA-Z0-9_][a-zA-Z0-9_-]*(?:\.[a-zA-Z0-9_][a-zA-Z0-9_-]*)*$/;
-/* `.` and `..` are steps of a path, which whoever reads an address may take out of it. */
+/* Path element; `.` and `..` are excluded, as readers of an address may resolve them. */
 const pathElement = /^(?!\.{1,2}$)[a-zA-Z0-9\-\\._~=+@$,:]+$/;
 
 /** The longest name accepted, in characters (docs/reference/names.md#grammar). */

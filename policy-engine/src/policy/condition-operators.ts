@@ -22,7 +22,7 @@ export interface OperatorRule {
 
 /** The condition of one key, made ready. */
 export interface ValueTest {
-  /** Undefined where the value is not of the kind that the operator is about: it counts as if it were missing. */
+  /** Result for a value; undefined where it is not of the operator's kind: it is then treated as missing. */
   holds(value: ContextValue): boolean | undefined;
   /** Cost of one evaluation, in units of `Work`. */
   readonly cost: number;

@@ -42,7 +42,7 @@ export function decideInDomain(
     return decisive === undefined ? policy.fallback : decisionOf(decisive, policy);
   } catch (error) {
     if (!(error instanceof WorkExceededError)) throw error;
-    // INVARIANT: an ALLOW that was found counts for nothing, as a DENY may be among what was not looked at.
+    // INVARIANT: an ALLOW that was found is ignored, as a DENY may be among the assertions not examined.
     overruns.count += 1;
     return policy.exceeded;
   } finally {

@@ -2,9 +2,9 @@ import type { Landmarks } from './condition-operators.ts';
 import type { IpNetwork } from './ip-address.ts';
 
 /*
- * Values that stand for all values: whatever combination of answers some tests give for any text, they give for one of these. The texts
- * are cut by the landmarks of the tests: into those that are named, and the others by the longest named prefix that they begin with and
- * by the networks that they are addresses of. Every part that is not empty gets a sample.
+ * Samples that represent all values: each combination of results that some tests have for any text, they have for one of these. The texts are
+ * cut by the landmarks of the tests: into those that are named, and the others by the longest named prefix that they begin with and by the
+ * networks that they are addresses of. Every part that is not empty gets a sample.
  */
 
 /** Addresses from `first` to `last`, as numbers. */

@@ -4,7 +4,7 @@ import { type Pause, runWithPauses, type Steps } from './steps.ts';
 /** Maximum delay of other work by one slice, in milliseconds. */
 const maxSliceMs = 4;
 
-/** Runs the work a few milliseconds at a time; whatever waits in the event loop comes in between. */
+/** Runs the work a few milliseconds at a time; waiting events are handled in between. */
 export function runInSlices<Result>(steps: Steps<Result>): Promise<Result> {
   return runWithPauses(steps, pauseBetweenSlices());
 }

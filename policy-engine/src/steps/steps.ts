@@ -1,7 +1,7 @@
 /** Work in slices: yields now and then, so that others can run in between. */
 export type Steps<Result> = Generator<void, Result>;
 
-/** Asked after each slice: a promise of when to go on, or nothing where the work goes on at once. */
+/** Hook after each slice: a promise that resolves when to go on, or nothing to go on at once. */
 export type Pause = () => Promise<void> | undefined;
 
 /** Runs the work in one go. */

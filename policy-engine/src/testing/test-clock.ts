@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-/** A clock that stands still until it is told to go on. Milliseconds since the epoch. */
+/** Clock that advances only on order. Milliseconds since the epoch. */
 export class TestClock implements Clock {
   #now: number;
 

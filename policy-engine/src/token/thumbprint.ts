@@ -14,7 +14,7 @@ export function certificateThumbprint(certificate: CertificateInput): string {
   return hash('sha256', der, 'base64url');
 }
 
-/** The DER of whatever was passed, or `undefined` when that is not a certificate. Never throws. */
+/** DER of a certificate in any accepted form, or `undefined` for anything else. Never throws. */
 export function certificateDer(value: unknown): Uint8Array | undefined {
   try {
     if (typeof value === 'string') return new X509Certificate(value).raw;

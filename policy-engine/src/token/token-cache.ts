@@ -44,7 +44,7 @@ export class TokenCache {
   get(text: string, now: number, revision: number | undefined): VerifiedAccessToken | undefined {
     const tail = tailOf(text);
     const entry = this.#entries.get(tail);
-    // INVARIANT: a text that was not verified removes no entry, whatever its end is.
+    // INVARIANT: an unverified text removes no entry, whatever its end is.
     if (entry === undefined || entry.text !== text) return undefined;
     if (entry.revision === revision && now < entry.until) return entry.token;
     this.#drop(tail, entry);

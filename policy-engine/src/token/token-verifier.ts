@@ -44,7 +44,7 @@ export interface WebVerifierOptions extends VerifierRules {
 export interface VerifyRequest {
   /** The token, or a header value with `Bearer` in front. */
   token: string;
-  /** The client certificate of the connection. A bound token counts only with its certificate. */
+  /** Client certificate of the connection. A bound token is valid only with its certificate. */
   certificate?: CertificateInput | null | undefined;
 }
 

@@ -42,8 +42,8 @@ const authorities = {
 } satisfies Readonly<Record<Right, Authority>> & Readonly<Record<string, Authority>>;
 
 /**
- * Every action that the server itself asks policies about: who holds one gets identities, credentials, log-ins, or the management of
- * domains. The one list of them: what is checked is taken from here (`authorityAction`), and so is what delegates must not hand out.
+ * Actions that the server itself checks in policies: a holder of one gets identities, credentials, log-ins, or the management of domains. The
+ * only list of them: checks use it (`authorityAction`), and so does the rule which actions delegates must not grant.
  */
 export type AuthorityAction = keyof typeof authorities;
 
@@ -70,7 +70,7 @@ export function bearsAuthority({ effect, action, resource }: AuthorityAssertion)
   return authorityActions.some((name) => {
     const { objects, byName = false }: Authority = authorities[name];
     if (!matchesPattern(pattern, name)) return false;
-    // A DENY holds for all that it matches, whoever is named.
+    // A DENY applies to everything that it matches, whichever principal is named.
     if (isBare && byName && (effect !== 'DENY' || objects === undefined)) return false;
     return objects === undefined || objects.some((kind) => mayMatch(resource, kind));
   });

@@ -46,8 +46,8 @@ export function decidedAgain(
 }
 
 /**
- * The same of who asks for a change over a connection, in the transaction that makes it: it waits for its turn, and what spoke for its author
- * may have ended meanwhile. Throws `ForbiddenError` when the certificate was revoked, `UnauthenticatedError`.
+ * Repeats that for the caller of a change, in the transaction that makes it: it waits for its turn, and the caller's credentials may have
+ * expired meanwhile. Throws `ForbiddenError` when the certificate was revoked, `UnauthenticatedError`.
  */
 export async function requireAsker(
   reader: Pick<StoreReader, 'isRevoked'>,

@@ -10,7 +10,7 @@ interface CheckOptions extends ConnectionOptions {
   readonly json?: boolean;
 }
 
-/** `signet access`: questions about who may do what. */
+/** `signet access`: queries about access. */
 export function accessCommand(): Command {
   const check = connectionOptions(new Command('check'))
     .description(

@@ -41,7 +41,7 @@ function shown({ at, ...record }: AuditRecord): ShownRecord {
 
 const pageSchema = z.object({ items: z.array(z.looseObject({ id: z.int() })), next: z.string().exactOptional() });
 
-/** The management API: all records for system operators, those of one domain for who may look at it. */
+/** Audit source of the management API: all records for system operators, those of one domain for callers who may look at it. */
 export function serverSource(options: ConnectionOptions): AuditSource {
   return {
     async page({ domain, since, until, ...query }) {

@@ -96,7 +96,7 @@ async function list(options: ListOptions, command: Command): Promise<void> {
 async function followList(source: AuditSource, filter: AuditFilter, limit: number, json: boolean): Promise<void> {
   using stop = stopSignal();
   const tell = (record: ShownRecord) => print(json ? record : lineOf(record), json);
-  // Before the list: what comes meanwhile is told below it.
+  // Read before the list, so that later records are told below it.
   const last = await newestId(source, filter);
   const records = await Array.fromAsync(newestRecords(source, filter, limit), json ? (record) => record : brief);
   for (const record of records.reverse()) if (record.id <= last) tell(record);

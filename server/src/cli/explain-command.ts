@@ -31,7 +31,7 @@ export function explainCommand(): Command {
     .action(action(explain));
 }
 
-/** `signet access who`: everybody who may. */
+/** `signet access who`: principals with access. */
 export function whoCommand(): Command {
   return new Command('who')
     .description('list everybody who may do an action on a resource, and through what')

@@ -2,7 +2,7 @@ import { lstatSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { UsageError } from './usage-error.ts';
 
-/* A folder counts by who can change what is in it: with the files of a server, or with its keys, that is who can be the server. */
+/* Trust in a folder by its writers: with the files of a server, or with its keys, they can impersonate the server. */
 
 /** Windows knows neither owners nor modes of this kind. */
 const self = process.getuid?.();

@@ -117,7 +117,7 @@ export function printRaw(text: string): void {
 
 /** Prints a value: with `json` as one line of JSON, else as a person reads it. */
 export function print(value: unknown, json: boolean | undefined): void {
-  // A list of nothing has no line: whoever counts lines counts none.
+  // An empty list prints no line, so that line counts are right.
   if (json !== true && Array.isArray(value) && value.length === 0) return;
   process.stdout.write(`${json === true ? escapeControls(JSON.stringify(value)) : asText(value)}\n`);
 }

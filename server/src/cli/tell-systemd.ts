@@ -4,8 +4,9 @@ import type { Environment } from '../config/env.ts';
 import type { Logger } from '../logger.ts';
 
 /**
- * Tells the systemd that started this process, and waits to be told (`Type=notify`), that it answers. `systemd-notify` does so, as Node has no
- * datagram sockets of the file system; the unit therefore has `NotifyAccess=all`. Never throws: systemd ends a service that does not tell.
+ * Notifies the systemd that started this process and waits for it (`Type=notify`) that the server answers.
+ * `systemd-notify` does so, as Node has no datagram sockets of the file system; the unit therefore has
+ * `NotifyAccess=all`. Never throws: systemd ends a service that does not tell.
  */
 export async function tellSystemd(environment: Environment, logger: Logger): Promise<void> {
   if (!environment['NOTIFY_SOCKET']) return;

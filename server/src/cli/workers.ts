@@ -26,7 +26,7 @@ interface RunningWorkers extends Ready {
 const restartMs = 1000;
 /** Maximum restart delay: workers that die in a row are replaced after growing delays. */
 const longestRestartMs = 30_000;
-/** After so long a worker was a healthy one. */
+/** Life after which a worker is considered healthy. */
 const healthyMs = 60_000;
 
 /**
@@ -58,7 +58,10 @@ export async function prepareStore(config: ServerConfig, logger: Logger): Promis
   }
 }
 
-/** Runs this same command line in `count` processes that share the port; fulfilled when all answer. `onStart` is told of each, also of those that replace others. Throws when the first one ends before. */
+/**
+ * Runs this same command line in `count` processes that share the port; fulfilled when all answer. `onStart` is called for each, also for
+ * replacements. Throws when the first one ends before.
+ */
 export async function runWorkers(
   count: number,
   logger: Logger,

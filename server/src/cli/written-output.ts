@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { createFile, replaceFile } from '@signet/policy-engine/internal/files';
 import { ConflictError } from '../errors.ts';
 
-/* Files that a command was told to write. None goes through a link: whoever put the link there would choose what is written over. */
+/* Files that a command writes. None goes through a link: its creator would choose what is overwritten. */
 
 interface OutputOptions {
   /** Write over what is there. */

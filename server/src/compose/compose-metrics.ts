@@ -48,7 +48,7 @@ export async function openMetrics(
   };
 }
 
-/** The same store, measured for whoever counts and in spans for whoever collects them. */
+/** Store with measurements for the observer and spans for tracing. */
 export function watchedStore(store: Store, observer: Observer | undefined, tracing: Tracing | undefined): Store {
   if (observer === undefined && tracing === undefined) return store;
   const span: AroundStore = (operation, work) =>

@@ -3,8 +3,8 @@ import type { Logger } from '../logger.ts';
 import { isUnwritable } from '../store/open.ts';
 
 /**
- * A disk that cannot be written does not keep the server from starting: what it lacks then is told by `/readyz`. Without a standby key only a
- * rotation in a hurry suffers.
+ * Makes missing signing keys. A disk that cannot be written does not keep the server from starting: `/readyz` reports
+ * what is missing. Without a standby key only an urgent rotation suffers.
  */
 export async function makeSigningKeys(deps: RotateKeysDeps, logger: Logger): Promise<void> {
   try {

@@ -1,7 +1,7 @@
 import { DomainError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 
-/** While a trouble lasts it is told again after this time, in milliseconds. */
+/** Interval of repeated messages while a trouble lasts, in milliseconds. */
 const repeatMs = 60_000;
 
 /** Tells of one kind of trouble: when it begins, once a minute while it lasts, and when it has passed. */

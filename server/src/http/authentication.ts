@@ -19,7 +19,7 @@ import type { ClientTrust } from './client-trust.ts';
 import type { AppContext } from './context.ts';
 import { type PrincipalTokenUse, recentSeconds } from './principal-token-use.ts';
 
-/** Headers that carry a principal token: ours and the one of Athenz, in both profiles, so that none is taken for granted unread. */
+/** Headers that carry a principal token: Signet's and the one of Athenz, in both profiles, so that none is trusted unread. */
 const ownHeader = 'svc-principal-auth';
 const athenzHeader = 'athenz-principal-auth';
 

@@ -96,7 +96,7 @@ class Admitted implements Admission {
     const answered = ctx.state.answer?.text.length ?? Number(ctx.res.getHeader('content-length') ?? 0);
     const late = unannouncedLength(ctx) * costs.bodyByte + answered * costs.answerByte;
     this.#account.charge(ctx.state.work + late);
-    // A prober is answered; who asks without end has to connect again, and pays for that.
+    // A prober is answered; a client that asks without end has to connect again, and pays for that.
     if (this.#isProbe && this.#account.refusal() !== undefined) ctx.set('Connection', 'close');
   }
 }

@@ -57,8 +57,9 @@ function leadsTo(
 }
 
 /**
- * Reads the authorities of a PEM file. Node does not keep the chain that a client has sent, so those of `intermediates` (PEM) stand in for
- * it: who has another chain must connect again. `began` is told of each connection before its handshake, `met` of each after it. `reload` reloads the file and throws, changing nothing, when it cannot be read.
+ * Reads the authorities of a PEM file. Node does not keep the chain that a client has sent, so those of `intermediates` (PEM) replace it: a
+ * client with another chain must connect again. `began` is called for each connection before its handshake, `met` after it. `reload` reloads the
+ * file and throws, changing nothing, when it cannot be read.
  */
 export function openClientTrust(
   file: string,

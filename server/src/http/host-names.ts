@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 /** The authority of a request: a host, and a port that tells nothing here. */
 const authorityGrammar = /^(?:([A-Za-z0-9._~-]+?)\.?|\[([0-9A-Fa-f:.]+)\])(?::\d{1,5})?$/;
 
-/** The host of an authority, without brackets and the dot at its end; undefined for what is none (RFC 9112 §3.2). */
+/** Host of an authority, without brackets and the dot at its end; undefined if malformed (RFC 9112 §3.2). */
 export function hostOfAuthority(authority: string): string | undefined {
   const parts = authorityGrammar.exec(authority);
   return parts?.[1] ?? parts?.[2];

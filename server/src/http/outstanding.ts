@@ -121,7 +121,10 @@ function holderOf({ certificate, principal, address }: RequestState): string {
   return certificate?.principal.name ?? `${principal?.name ?? 'stranger'} ${strangerOf(address)}`;
 }
 
-/** An answer that waits for its turn behind others is told of no end of its connection: the connection is. */
+/**
+ * Connection of a socket. An answer that waits for its turn behind others gets no event for the connection's end, so the connection itself is
+ * watched.
+ */
 function connectionOf(socket: Socket): Connection {
   const held = new Set<Held>();
   socket.once('close', () => {

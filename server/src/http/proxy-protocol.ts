@@ -47,7 +47,7 @@ function malformed(reason: string): ProxyHeader {
   return { kind: 'malformed', reason };
 }
 
-/** IPv4 in its IPv6 wrapping stays wrapped: whoever uses an address unwraps it. */
+/** IPv4-mapped addresses stay so: users of an address unwrap it. */
 function addressText(octets: Buffer): string {
   if (octets.length === 4) return octets.join('.');
   const groups = octets.toString('hex').match(/.{4}/g) ?? [];

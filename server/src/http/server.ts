@@ -78,7 +78,7 @@ interface HttpServer {
   certificateExpiry(): number;
   /** Reason why requests belong to another server. */
   readiness(): UnreadyReason | 'ready';
-  /** Reloads the TLS files. Throws, and goes on with the old ones, when they cannot be used. */
+  /** Reloads the TLS files. Throws, and keeps the old ones, when they cannot be used. */
   reloadTls(): void;
   /** Announces the close in `/readyz` and in every answer, stops accepting after the delay, and cuts the rest after the drain time. */
   close(): Promise<void>;
@@ -168,7 +168,7 @@ function ownCertificate({ tls }: ServerConfig, { baseUrl }: Addresses): OwnCerti
   return { life, isOwnHost: ownHosts(leaf, baseUrl) };
 }
 
-/** The chains of our own issuers. */
+/** Chains of the server's own issuers. */
 function intermediatesOf({ identity }: HttpServerDeps): string {
   const set = identity?.instances.issuers.current();
   return set === undefined ? '' : [...set.active, ...set.draining].map(({ chainPem }) => chainPem).join('');

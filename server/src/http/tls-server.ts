@@ -49,8 +49,9 @@ function secureOptions(own: OwnPair, { clientCa }: TlsFiles, intermediates: stri
 interface TlsServer {
   readonly server: Server;
   /**
-   * Reads the files again and uses them for the connections to come. INVARIANT: who may not call any more is not let in because the certificate of the
-   * server is in disorder: then that of before goes on, and why it does is answered. Throws, and changes nothing, when the authorities cannot be used.
+   * Reads the files again and uses them for the connections to come. INVARIANT: removed authorities take effect even if the server's certificate
+   * cannot be loaded: then the former one stays in use, and the reason is returned. Throws, and changes nothing, when the authorities cannot be
+   * used.
    */
   reload(): Error | undefined;
 }

@@ -52,8 +52,8 @@ export function samePrincipals(
 }
 
 /**
- * The authorizations without which no instance gets anything: its provider may launch it, and vouch for the host name that is stated,
- * whatever kind of certificate is to carry it. Throws `ForbiddenError`, `InvalidRequestError`.
+ * Authorizations that every instance needs: its provider may launch it, and attest the stated host name, whatever kind of certificate is to
+ * carry it. Throws `ForbiddenError`, `InvalidRequestError`.
  */
 export function authorizeProvider(
   deps: InstanceDeps,
@@ -213,8 +213,8 @@ interface HostGrounds {
 }
 
 /**
- * The host certificate that was asked for, when the provider says that the instance may have one, no longer than the X.509 certificate
- * beside it, or without one than that which asked. Names that only the provider states count as far as policy lets it vouch for them.
+ * Host certificate as requested, when the provider says that the instance may have one, no longer than the X.509 certificate beside it, or
+ * without one than the certificate of the caller. Names that only the provider states are used as far as policy lets it attest them.
  */
 export async function hostCertificate(
   deps: Pick<InstanceDeps, 'clock' | 'hosts'>,

@@ -26,8 +26,9 @@ export interface RegisterTokenDeps extends JoinTokenDeps, Pick<InstanceDeps, 'sn
 const action = authorityAction('update');
 
 /**
- * `GET /instance/{provider}/{domain}/{service}/{instanceId}/token`: a join token for one instance, to who holds `update` on
- * `<domain>:service.<service>`. Throws `InvalidRequestError`, `UnknownDomainError`, `ForbiddenError`, `StoreUnavailableError`.
+ * `GET /instance/{provider}/{domain}/{service}/{instanceId}/token`: a join token for one instance, for holders of
+ * `update` on `<domain>:service.<service>`. Throws `InvalidRequestError`, `UnknownDomainError`, `ForbiddenError`,
+ * `StoreUnavailableError`.
  */
 export async function createRegisterToken(
   deps: RegisterTokenDeps,

@@ -64,7 +64,10 @@ function requireRight(deps: InstanceDeps, { caller, isSelf }: Asking, asked: Ser
   throw new ForbiddenError(`principal \`${caller.principal}\` may not refresh \`${asked.domain}.${asked.service}\``);
 }
 
-/* docs/reference/certificates.md#service-certificates: who holds the request's key must be who was known before. */
+/*
+ * Requires a known key (docs/reference/certificates.md#service-certificates): the holder of the request's key must be the one that was known
+ * before.
+ */
 function requireKnownKey(
   request: CertificateRequest,
   asked: ServiceRefresh,
@@ -171,7 +174,7 @@ async function signService(
 }
 
 /*
- * An instance's certificate keeps to its lineage here as well, whatever key is named: otherwise whoever copied one could go on with it for
+ * Refreshes as the instance. Its certificate keeps to its lineage here as well, whatever key is named: otherwise a thief could renew a copy for
  * ever beside the instance, and past its deletion.
  */
 async function refreshAsInstance(

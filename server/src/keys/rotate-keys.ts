@@ -198,8 +198,8 @@ export async function rotateKey(deps: RotateKeysDeps, purpose: KeyPurpose, timin
 }
 
 /**
- * The same in order where the schedule says that it is due; else undefined. That is asked again in the transaction: of servers that find it
- * due at once, one rotates.
+ * Rotates like `rotateKey` where the schedule says that it is due; else undefined. That is checked again in the transaction: of servers that
+ * find it due at once, one rotates.
  */
 export async function rotateKeyWhenDue(
   deps: RotateKeysDeps,

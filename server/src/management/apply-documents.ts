@@ -41,11 +41,11 @@ export interface ApplyOptions extends DocumentRules {
 }
 
 /**
- * Makes the domains of the documents exactly what they say, in one transaction: references and the rules of the management API are
- * checked, the cases run on the result, and only then something is written. Domains without a document stay as they are, public keys and
- * the endpoint of services whose document names none too: whoever runs a service registers them. Throws `InvalidDocumentError` with every problem and every failing case,
- * `PreconditionFailedError` when the store is no longer in the `planned` state, `InvalidRequestError` when a domain asks for a
- * reason; then nothing has changed.
+ * Applies documents: their domains become exactly what they state, in one transaction: references and the rules of the management API are
+ * checked, the cases run on the result, and only then something is written. Domains without a document stay as they are, public keys and the
+ * endpoint of services whose document names none too: the owners of a service register them. Throws `InvalidDocumentError` with every problem
+ * and every failing case, `PreconditionFailedError` when the store is no longer in the `planned` state, `InvalidRequestError` when a domain asks
+ * for a reason; then nothing has changed.
  */
 export function applyDocuments(
   store: Store,

@@ -75,7 +75,7 @@ export interface ChangeRequest {
 export interface DomainEdit {
   readonly domain: DomainName;
   readonly right: Right;
-  /** `role.reader` and so on: what the right is asked for. */
+  /** Object of the right: `role.reader` and so on. */
   readonly object: string;
   /** True if only the policy of `sys.auth` grants the right. */
   readonly systemOnly?: boolean;

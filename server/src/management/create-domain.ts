@@ -64,7 +64,8 @@ export async function deleteDomain(
     requireReason(domain, request.context);
     await requireMatch(request, domainView(domain));
     checkDeletable(domain);
-    // Members `user.…` are users. Not the registered services alone: whoever has the name next may make one of any name, and each would match a pattern.
+    // Members `user.…` are users. Registered services alone do not suffice: the next owner of the name may create one
+    // of any name, and each would match a pattern.
     const members = name === 'user' ? [] : await reader.membersOf(name);
     const { sees } = current.rights;
     if (request.removeMemberships !== true) await checkUnused(reader, name, members, sees);

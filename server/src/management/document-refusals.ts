@@ -99,7 +99,7 @@ export async function findElsewhere(
   return problems.flat();
 }
 
-/** The warnings that `strict` refuses: all but those of what `removeMemberships` was given for. */
+/** Warnings that `strict` refuses: all but those that `removeMemberships` allows. */
 export function refusedWarnings(
   mistakes: readonly DocumentProblem[],
   elsewhere: readonly DocumentProblem[],

@@ -102,7 +102,7 @@ function powerfulAssertions(policies: readonly PolicyRecord[]): string[] {
 type IsPowerful = (role: string) => boolean;
 
 /**
- * Tells of the roles of a domain whether who holds them has authority by its assertions. `beyond` is what is said of a role when the rules have
+ * Predicate for the roles of a domain whose holders have authority by its assertions. `beyond` is the result for a role when the assertions have
  * too many wildcards to find out.
  */
 export function powerIn(domain: DomainName, policies: readonly PolicyRecord[], beyond = true): IsPowerful {

@@ -17,7 +17,7 @@ import { serverPrincipal } from '../x509/own-identity.ts';
 import type { ChangeFault, ChangeRule, Sees } from './change-rule.ts';
 import { lostGroups } from './safeguards.ts';
 
-/* Rules of what a change does to names: two domains with one form in DNS, names that come back, and names that others go on to list. */
+/* Rules about names: two domains with one form in DNS, names that are used again, and names that others still list. */
 
 const dayMs = 86_400_000;
 

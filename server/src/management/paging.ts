@@ -15,8 +15,8 @@ export interface PageRequest {
 }
 
 /**
- * Cuts a page out of a sorted list. The cursor holds the key of the last item, not a number, so that nothing is skipped or repeated
- * when the list changes meanwhile. Throws `InvalidRequestError` for a cursor that is not ours or belongs to another list.
+ * Cuts a page out of a sorted list. The cursor holds the key of the last item, not a number, so that nothing is skipped or repeated when the
+ * list changes meanwhile. Throws `InvalidRequestError` for a cursor that was not signed here or belongs to another list.
  */
 export function pageOf<Item>(
   items: readonly Item[],

@@ -15,7 +15,7 @@ const planFileSchema = z.strictObject({
 /** Input of a plan: the state of the store, and a digest of the documents. */
 type PlanFile = z.output<typeof planFileSchema>;
 
-/** A state of the store that a plan was made of. */
+/** State of the store that a plan was made from. */
 export type PlannedState = StoreState;
 
 export function planFileOf(state: PlannedState, folder: DocumentFolder): PlanFile {

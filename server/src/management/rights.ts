@@ -183,7 +183,9 @@ type Delegation = Pick<WirePolicy['assertions'][number], 'action' | 'resource' |
 
 const delegations = new WeakMap<DomainSnapshot, readonly Delegation[]>();
 
-/** Found once for a domain: it may have tens of thousands of assertions, and thousands of objects are asked about one after the other. */
+/**
+ * Delegations of a domain, computed once: it may have tens of thousands of assertions, and thousands of objects are checked one after the other.
+ */
 function delegationsOf(domain: DomainSnapshot): readonly Delegation[] {
   const known = delegations.get(domain);
   if (known !== undefined) return known;

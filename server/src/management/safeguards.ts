@@ -54,7 +54,7 @@ async function administration(
   return found;
 }
 
-/** The entries of the role `admin` that count at `now`, with those of the domain's own groups in it. */
+/** Active entries of the role `admin` at `now`, with those of the domain's own groups in it. */
 async function* administrators(store: StoreAfter, domain: DomainName, now: number): AsyncGenerator<MemberRecord> {
   const counts = ({ disabled, expires }: MemberRecord) => !disabled && (expires === undefined || expires > now);
   const prefix = `${domain}:group.`;

@@ -65,8 +65,8 @@ export async function withNeeded(
 }
 
 /**
- * A snapshot that decides about these domains of a store as a server does: services that do not exist hold nothing, whether a role or group
- * names them or they are asked about.
+ * Snapshot that decides about these domains of a store as a server does: services that do not exist hold nothing, whether a role or group names
+ * them or they are the principal in question.
  */
 export async function decidingSnapshot(
   reader: StoreReader,

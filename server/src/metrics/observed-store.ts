@@ -34,7 +34,7 @@ const operations: Readonly<Partial<Record<keyof Store, StoreOperation>>> = {
 /** Maximum of unconfirmed intents, above their real number: a certificate that is never confirmed is forgotten. */
 const intendedAtOnce = 10_000;
 
-/** The same store; `around` runs what it is asked for, and the observer is told what was recorded in it. */
+/** Store whose uses `around` wraps, and whose records are reported to the observer. */
 export function observedStore(store: Store, observer: StoreObserver | undefined, around: AroundStore): Store {
   const { certificates, instances } = store;
   store.onRevoked((reason, count) => observer?.certificatesRevoked(reason, count));

@@ -43,7 +43,7 @@ export type Columns<F extends Fields> = {
 
 type Of<Item> = Readonly<Record<string, Item | undefined>>;
 
-/** An object of what `make` answers for what `from` has of each field; undefined: without it. */
+/** Object with the results of `make` for each field's value in `from`; undefined ones are omitted. */
 function collect<In, Out>(
   fields: Fields,
   from: object,
@@ -125,7 +125,7 @@ export function isSame<F extends Fields>(fields: F, one: Values<F>, other: Value
   return true;
 }
 
-/** Schemas of what documents and bodies may say. */
+/** Schemas of documents and bodies. */
 export function schemasOf<F extends Fields>(fields: F) {
   const schemas = collect(fields, fields, (_, { schema }) => schema.optional());
   return schemas as { [K in keyof F]: z.ZodOptional<F[K]['schema']> };

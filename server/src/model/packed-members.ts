@@ -23,7 +23,7 @@ export function unpackLists({ kind, ...packed }: PackedMembers): readonly Unpack
     found.set(name, list);
     return list;
   };
-  // Made by the database of what was parsed when it was written.
+  // Made by the database from members that were validated when written.
   const [names, lists] = [JSON.parse(packed.names) as string[], JSON.parse(packed.lists) as string[]];
   let list: UnpackedList | undefined;
   for (const [index, name] of names.entries()) {

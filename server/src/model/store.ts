@@ -123,7 +123,7 @@ export interface StoreReader {
 /** Transaction. Its writes are invisible to others before it commits. */
 export interface StoreTransaction extends StoreReader {
   domainNames(): Promise<readonly DomainName[]>;
-  /** Makes a change of what this transaction has read. One that leaves everything as it is does nothing. */
+  /** Saves a change of what this transaction has read. A change without differences does nothing. */
   save(change: DomainChange): Promise<SaveOutcome>;
   /** False when there was none. The name keeps its policy version for the case that it is used again. */
   deleteDomain(name: DomainName): Promise<boolean>;

@@ -16,7 +16,7 @@ import { UnauthenticatedError } from '../errors.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { IsRevoked } from './principal.ts';
 
-/** The fields of a principal token that count here. Times in seconds since the epoch. */
+/** Fields of a principal token that are evaluated here. Times in seconds since the epoch. */
 interface PrincipalTokenFields {
   readonly principal: PrincipalName;
   readonly keyId?: KeyId;

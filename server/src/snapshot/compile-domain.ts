@@ -121,7 +121,7 @@ function isForeign({ name }: Pick<Granting, 'name'>, { resource }: WireAssertion
   return colon >= 0 && foldAscii(resource.slice(0, colon)) !== name;
 }
 
-/** Counting goes on, so that a change of policy hides nothing. */
+/** Counter that is kept over changes of policy, so that a change hides nothing. */
 function overrunsOf(policy: DomainPolicy | undefined): Pick<DomainPolicy, 'overruns'> | undefined {
   return policy && { overruns: policy.overruns };
 }

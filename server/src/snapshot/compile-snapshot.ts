@@ -29,7 +29,7 @@ export interface CompiledSnapshot {
   readonly problems: readonly CompileProblem[];
 }
 
-/** The snapshot after `changes`, sharing with `known`, the one before them, whatever did not change. Pure. */
+/** Snapshot after `changes`, sharing unchanged parts with `known`, the one before them. Pure. */
 export function compileSnapshot(known: Snapshot | undefined, changes: StoreChanges): CompiledSnapshot {
   return runAtOnce(compileInSteps(known, changes));
 }
@@ -59,7 +59,7 @@ export class SnapshotBuilder {
   readonly #outdated = new Map<DomainName, boolean>();
   readonly #problems: CompileProblem[] = [];
 
-  /** `last`: the snapshot before, whose counts go on; `previous`: the one that is changed, absent when the new one is made of everything. */
+  /** `last`: the snapshot before, whose counts are kept; `previous`: the one that is changed, absent when the new one is made from scratch. */
   constructor(state: StoreState, last?: Snapshot, previous?: Snapshot, isPart = previous?.isPart ?? false) {
     this.#state = state;
     this.#last = last;
@@ -143,7 +143,7 @@ export class SnapshotBuilder {
   }
 }
 
-/** INVARIANT: changes go on top of the very state that they were read for; on any other they would lose or revive members. */
+/** INVARIANT: changes are applied to the very state that they were read for; on any other they would lose or revive members. */
 function previousOf(known: Snapshot | undefined, { since }: StoreChanges): Snapshot | undefined {
   if (since === undefined) return undefined;
   if (known === undefined || !isSameState(known, since)) throw new Error('the changes are those of another state');

@@ -38,12 +38,11 @@ interface SnapshotStatus {
 }
 
 /**
- * The snapshot as of what `source` reads, the store itself or one transaction of it: what a right is asked of that must not be late.
- * Throws what the source throws.
+ * Snapshot as of what `source` reads, the store itself or one transaction of it: for rights that must be current. Throws what the source throws.
  */
 export type SnapshotAt = (source: SnapshotSource) => Promise<Snapshot>;
 
-/** The newest snapshot that could be made. It goes on answering from the last one while the store cannot be read. */
+/** Newest snapshot. It is kept while the store cannot be read. */
 export interface LiveSnapshot {
   current(): Snapshot;
   readonly at: SnapshotAt;
@@ -86,7 +85,7 @@ function requireOwnKeys({ signingKeys }: Pick<Snapshot, 'signingKeys'>): void {
   if (fault !== undefined) throw new ConflictError(`${fault}: run \`signet store check\`, and restore the store`);
 }
 
-/** A snapshot of everything, made part by part; the counts of the `last` one go on. */
+/** Snapshot of everything, made part by part; the counts of the `last` one are kept. */
 function loadSnapshot(source: SnapshotSource, last?: Snapshot): Promise<CompiledSnapshot> {
   return source.everything(async ({ state, signingKeys, domains }) => {
     const builder = new SnapshotBuilder(state, last);
@@ -102,7 +101,7 @@ interface NewerSnapshot extends CompiledSnapshot {
   readonly gap?: GapKind;
 }
 
-/** The snapshot as of what `source` reads, sharing with `old` what did not change; undefined when nothing did. */
+/** Snapshot as of what `source` reads, sharing unchanged parts with `old`; undefined without changes. */
 async function newerThan(
   old: Snapshot,
   source: SnapshotSource,

@@ -21,7 +21,7 @@ export interface ClockJudgement {
 interface ClockEvidence {
   /** The own clock, milliseconds since the epoch. */
   readonly now: number;
-  /** The time of the newest record of the store, whoever wrote it; undefined before the first. */
+  /** Time of the newest record of the store, by any writer; undefined before the first. */
   readonly newest: number | undefined;
   /**
    * Lead of a second witness (the last record that this server wrote itself, the clock of a database) over the own clock; negative if behind.

@@ -22,8 +22,8 @@ export function sideOf(text: string | undefined, { kind, name }: ObjectKey): rea
 }
 
 /**
- * The record with no more than the names of roles and groups that its reader may not look at: `sees` is asked for `role.<name>` and
- * `group.<name>`. Whoever looks at a domain knows their names, and not who is in them.
+ * Record reduced to the names of roles and groups that its reader may not look at: `sees` is called with `role.<name>` and `group.<name>`.
+ * Readers of a domain know their names, and not their members.
  */
 export function withoutHidden(
   { before, after, ...record }: AuditRecord,

@@ -17,8 +17,8 @@ import { tableShapes } from './sqlite/table-shapes.ts';
 import { writeError } from './sqlite/written-file.ts';
 
 /*
- * Backups are files of SQLite, whatever the store is kept in. What is done with those of a database goes through a copy in a file, as of one
- * instant, so that one program knows what a backup is, what is wrong with a store, and what a restore keeps.
+ * Backups are files of SQLite, whatever the kind of the store. Those of a database go through a copy in a file, as of one instant, so that one
+ * implementation makes, checks and restores them.
  */
 
 /**

@@ -81,8 +81,8 @@ export function certificateStatements() {
       db.selectFrom('certificates').selectAll().where('serial', '=', row.at('serial')),
     ),
     /*
-     * An instance without any certificate left. One that was revoked stays for as long as anything of it could count. Its own end is asked for,
-     * too: another server may be registering it again, with a certificate that this statement does not see yet.
+     * Deletes an instance without any certificate left. A revoked one stays for as long as anything of it could be valid. Its own end is a
+     * condition, too: another server may be registering it again, with a certificate that this statement does not see yet.
      */
     forget: statement((db, key: Places<InstanceColumns & { readonly endedBefore: number }>) =>
       atKey(db.deleteFrom('instances'), key)

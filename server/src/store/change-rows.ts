@@ -7,9 +7,9 @@ import type { Schema } from './database-schema.ts';
 import { chunks } from './row-values.ts';
 
 /*
- * The feed: what each change of the store touched, written in the transaction of the change. Snapshots follow it. Rows say what to read
- * again, never what it became, so that repetition and order do not matter. Every change of the counter has one row `head` with the head of
- * the audit log that it left behind; it proves that the feed goes on without a gap.
+ * Feed of the things that each change of the store touched, written in the transaction of the change. Snapshots follow it. Rows name the things
+ * to read again, never their content, so that repetition and order do not matter. Every change of the counter has one row `head` with the head
+ * of the audit log that it left behind; it proves that the feed has no gap.
  */
 
 /** Thing that a change touched. A kind or key that a reader does not know stands for everything in its domain. */

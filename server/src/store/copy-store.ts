@@ -61,7 +61,7 @@ function openTarget(place: StorePlace): Promise<CopyTarget> {
   return place.kind === 'sqlite' ? openSqliteTarget(place.file) : openPostgresTarget(place, markBeforeTables);
 }
 
-/** Closes the store whatever becomes of the work. */
+/** Closes the store after the work, also on failure. */
 export async function withEnd<End extends CopyEnd, Result>(
   opening: Promise<End>,
   work: (end: End) => Promise<Result>,

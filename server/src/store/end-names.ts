@@ -6,7 +6,7 @@ import { revokeRows } from './certificate-rows.ts';
 import type { CertificatesTable, Schema } from './database-schema.ts';
 import { noteEnd, takeEndedName } from './name-rows.ts';
 
-/* A name that is deleted takes with it what was given to it: else whoever has the name next would be taken for whoever had it before. */
+/* Deletion of names with everything issued to them: otherwise the next owner of a name would be taken for the former one. */
 
 export interface NamesContext {
   readonly db: Kysely<Schema>;

@@ -17,7 +17,7 @@ export function refuseOtherSteps(
   }
 }
 
-/** A newer program goes on where this one ends; one whose steps were merged or renamed since has others in between. */
+/** Error for other steps: those of a newer program follow this one's; merged or renamed ones differ in between. */
 function otherSteps(applied: readonly string[], steps: readonly string[], place: string): StoreRefusedError {
   if (steps.every((name, at) => name === applied[at])) {
     return new StoreRefusedError('newer-schema', `store \`${place}\` was written by a newer version of this program`);

@@ -53,7 +53,7 @@ export class KyselyCertificateStore implements CertificateStore {
       for (const row of page) revocations.push(row);
       last = page.at(-1)?.sequence ?? last;
       if (page.length < revocationsAtOnce) return revocations;
-      // Requests go on being answered while many are read.
+      // Other requests are answered while many are read.
       await yieldToOthers();
     }
   }
@@ -76,7 +76,7 @@ export class KyselyCertificateStore implements CertificateStore {
       db
         .selectFrom('certificates')
         .selectAll()
-        // Said in the statement itself: an index of some rows serves only who can be seen to ask for those.
+        // Literal in the statement: a partial index is used only if its condition is visible.
         .where('state', '=', sql.lit('intended'))
         .where('intended_at', '<', before)
         .orderBy('intended_at')

@@ -29,7 +29,7 @@ const names: readonly (readonly [folder: string, kind: LeftoverKind, name: RegEx
   ['keys', 'unfinished', /^\.([\w-]{43}\.pem|backup-seal\.key)\.[0-9a-f]{16}\.tmp$/],
 ];
 
-/** The files in the data folder, the oldest first. The store of now is none, also under a second name that a killed restore gave it. */
+/** Leftovers in the data folder, the oldest first. The present store is not one, also under a second name that a killed restore gave it. */
 export function findLeftovers(dataDir: string): readonly Leftover[] {
   const store = statsOf(join(dataDir, 'signet.db'));
   const found = names.flatMap(([folder, kind, pattern]) =>

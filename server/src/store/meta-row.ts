@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Schema } from './database-schema.ts';
 
-/** The one row of `meta`, where there is none. */
+/** Inserts the only row of `meta`, if absent. */
 export async function insertMeta(db: Kysely<Schema>, now: number): Promise<void> {
   await db
     .insertInto('meta')

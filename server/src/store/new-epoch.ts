@@ -6,7 +6,7 @@ import type { Schema } from './database-schema.ts';
 /** Lead of revocation list numbers: more than can have been published since any backup. */
 export const crlNumbersAhead = 1_000_000;
 
-/** Ends what must not go on into another epoch, at `at` (seconds): answers how many join tokens were open. */
+/** Ends everything that must not last into another epoch, at `at` (seconds): returns the number of open join tokens. */
 export async function leaveEpoch(db: Kysely<Schema>, at: number): Promise<{ readonly joinTokensSpent: number }> {
   const open = db.updateTable('join_tokens').set({ spent_at: at }).where('spent_at', 'is', null);
   const spent = await open.executeTakeFirst();

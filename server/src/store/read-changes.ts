@@ -58,7 +58,7 @@ async function* inParts<Domain>(
 ): AsyncIterable<readonly Domain[]> {
   for (const part of chunks(names, domainsARead)) {
     yield await read(part);
-    // Requests go on being answered while many domains are read.
+    // Other requests are answered while many domains are read.
     await yieldToOthers();
   }
 }

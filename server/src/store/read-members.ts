@@ -12,7 +12,7 @@ type ListedMembers = ReadonlyMap<string, readonly MemberRecord[]>;
 
 type MemberRow = Selectable<MembersTable>;
 
-/** A page is read in a few milliseconds; requests go on being answered between two of them. */
+/** Page size that is read in a few milliseconds; requests are answered between two pages. */
 export const rowsAPage = 4000;
 const valuesAStatement = 500;
 

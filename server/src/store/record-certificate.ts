@@ -25,7 +25,7 @@ export async function isRevoked(db: Kysely<Schema>, serial: string): Promise<boo
   return (await certificate.where('revoked_at', 'is not', null).executeTakeFirst()) !== undefined;
 }
 
-/** Logins share the table of tokens that count once: there the certificate that a token gave stands in the place of an instance. */
+/** Records a login in the table of used tokens: the certificate issued for the token takes the place of an instance. */
 async function spendToken(
   db: Kysely<Schema>,
   { digest, expires }: NonNullable<RecordedCertificate['token']>,

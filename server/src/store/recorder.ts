@@ -53,7 +53,7 @@ export function createRecorder(database: GuardedDatabase): Recorder {
   };
 }
 
-/** An answer, not a failure: those who share the transaction go on. */
+/** Refusal as a value, so that other works in the transaction are not affected. */
 async function refusalOf(require: () => Promise<void>): Promise<DomainError | undefined> {
   try {
     await require();

@@ -37,7 +37,7 @@ export class SharedIntents {
 
   #begin(): Batch {
     const rows: NewCertificate[] = [];
-    // A transaction that cannot begin never comes to the statement: who asks after it failed must not be given its error.
+    // A transaction that cannot begin never reaches the statement: later callers must not get its error.
     return { rows, written: this.#insert(rows).finally(() => this.#close(rows)) };
   }
 

@@ -4,7 +4,7 @@ import type { Schema } from './database-schema.ts';
 /** Values of a statement's parameters. */
 type StatementValue = string | number | null;
 
-/** The places of a statement that are filled at each execution, by the names of what goes there. */
+/** Values that fill a statement's parameters at each execution, by name. */
 export interface Places<Values> {
   at<Name extends keyof Values>(name: Name): RawBuilder<Values[Name]>;
 }

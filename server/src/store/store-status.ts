@@ -28,7 +28,7 @@ export interface StoreStatus {
   readonly postgres?: PostgresStatus;
 }
 
-/** Looks at a store, while servers go on. Throws `StoreRefusedError` and `StoreUnavailableError`. */
+/** Reads the status of a store, while servers run. Throws `StoreRefusedError` and `StoreUnavailableError`. */
 export function readStoreStatus(store: StorePlace): Promise<StoreStatus> {
   if (store.kind === 'sqlite') {
     return withEnd(openSqliteSource(store.file, 'allowed'), ({ place, snapshot }) =>

@@ -265,7 +265,10 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     return true;
   }
 
-  /** INVARIANT: whoever changes the store says what, or that it is nothing that a snapshot shows. What is too much to follow is not collected. */
+  /**
+   * INVARIANT: every change of the store names the touched things, or states that a snapshot shows none of them. Beyond the limit nothing is
+   * collected.
+   */
   #touch(touched: readonly Touched[]): void {
     this.#touched ??= [];
     if (this.#touched.length < maxRows) this.#touched.push(...touched);
@@ -275,7 +278,7 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     return this.#touched === undefined ? this.#counter - 1 : this.#counter;
   }
 
-  /** Answers the policy version after the change. That of a deleted domain goes on. */
+  /** Writes a change; returns the policy version after it. That of a deleted domain is kept. */
   async #write(change: DomainChange, moves: boolean): Promise<PolicyVersion> {
     this.#touch(touchedBy(change));
     const domains = this.#db.selectFrom('domains').where('name', '=', change.name);

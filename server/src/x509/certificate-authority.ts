@@ -25,7 +25,7 @@ export interface Authority extends CertificateAndKey {
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const secondMs = 1000;
 const dayMs = 86_400 * secondMs;
-/** Clocks of verifiers may be behind ours. */
+/** Verifiers' clocks may be behind. */
 const backdateMs = 3600 * secondMs;
 /** RFC 5280, ub-common-name. */
 const maxCommonName = 64;

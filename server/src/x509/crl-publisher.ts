@@ -69,7 +69,7 @@ function given<Crl extends Pick<PublishedCrl, 'number' | 'thisUpdate' | 'nextUpd
   };
 }
 
-/** A list that another server has put into the store; one that this issuer has not signed is none. */
+/** List that another server has put into the store; undefined if this issuer has not signed it. */
 function taken(last: LastCrl | undefined, issuer: Issuer): Entry | undefined {
   const { der } = last ?? {};
   if (last === undefined || der === undefined || !isCrlOf(readCrl(der), issuer)) return undefined;
@@ -113,7 +113,7 @@ export function createCrlPublisher(deps: CrlPublisherDeps): CrlPublisher {
     return entry !== undefined && saysAll(entry, now) && entry.nextUpdate - now > deps.lifetimeSeconds / 2;
   };
   const known = new Map<string, Entry>();
-  // INVARIANT: the store is asked each time: the numbers that a client sees never fall, whichever server answers.
+  // INVARIANT: the store is queried each time: the numbers that a client sees never fall, whichever server answers.
   const look = async (issuer: Issuer): Promise<{ readonly last: LastCrl | undefined; readonly entry?: Entry }> => {
     const before = known.get(issuer.id);
     const last = await deps.certificates.lastCrl(issuer.id, before?.number);

@@ -19,7 +19,7 @@ function reasonExtensions(code: number): Buffer {
   return sequence(extension(oids.crlReason, false, element(0x0a, Uint8Array.of(code))));
 }
 
-/* The reason `unspecified` is told by leaving the extension out (RFC 5280 §5.3.1). */
+/* Reason codes; `unspecified` is expressed by leaving the extension out (RFC 5280 §5.3.1). */
 const reasonParts = new Map<RevocationReason, Buffer>(
   (['key-compromise', 'affiliation-changed', 'superseded', 'cessation-of-operation'] as const).map((reason) => [
     reason,
@@ -57,7 +57,7 @@ interface CrlInput {
 /** Entries per slice, which take about a millisecond. */
 const entriesAtOnce = 500;
 
-/** The entries in pieces; requests go on being answered in between. */
+/** Entries in pieces; requests are answered in between. */
 async function writeEntries(revoked: readonly RevokedCertificate[]): Promise<readonly Buffer[]> {
   const pieces: Buffer[] = [];
   for (let start = 0; start < revoked.length; start += entriesAtOnce) {

@@ -163,7 +163,7 @@ function checkServiceName(name: AltName, subject: ServiceSubject, rules: NamingR
       checkServiceUri(name, subject, rules);
       break;
     case 'dns':
-      // The one host name of a single label (RFC 6761 §6.3), for those who may hold it.
+      // `localhost` is the only host name of a single label (RFC 6761 §6.3), for callers who may hold it.
       if (name.value !== 'localhost' || grants.hostname !== 'localhost') checkDnsForm(name.value);
       if (!mayHoldDns(name.value, subject, rules, grants)) {
         refuse(`dns name${quoted(name)} is not one that \`${subject.domain}.${subject.service}\` may hold`);

@@ -24,7 +24,7 @@ export function issuerLife({ active }: Pick<IssuerSet, 'active'>, now: number): 
 }
 
 const lookMs = 600_000;
-/** The same state is told again after this time, in milliseconds. */
+/** Interval of repeated messages about an unchanged state, in milliseconds. */
 const repeatMs = 86_400_000;
 
 /** Warns of the end of the issuer that signs: when its last third begins, when it has ended, and once a day. */

@@ -9,7 +9,7 @@ import type { Issuer } from './issuer.ts';
 import { IssuerError, type IssuerFiles, issuerFromPem } from './issuer-files.ts';
 import { type RootList, readRootLists } from './root-lists.ts';
 
-/** An issuer that signs, or one that is being replaced: its certificates and lists go on, new ones come from another. */
+/** Issuer that signs, or one that is being replaced: its certificates and lists stay, new ones come from another. */
 interface IssuerSource extends IssuerFiles {
   readonly state: 'active' | 'draining';
 }

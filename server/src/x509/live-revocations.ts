@@ -43,9 +43,9 @@ interface LiveRevocationsDeps {
 const graceMs = 50;
 
 /**
- * Reads every revocation that still matters, then goes on reading those that come: at once when a look at the store finds another state, and
- * after each interval without a look. INVARIANT: whatever revokes a certificate raises the counter of the store, so under a state that was
- * seen before the last successful read there is nothing to read.
+ * Reads every relevant revocation, then follows new ones: at once when a poll of the store finds another state, and after each interval without
+ * a poll. INVARIANT: every revocation raises the counter of the store, so under a state that was seen before the last successful read there is
+ * nothing to read.
  */
 export async function openLiveRevocations(deps: LiveRevocationsDeps): Promise<LiveRevocations> {
   const remembered = rememberRevocations();

@@ -44,7 +44,7 @@ export interface NameForms {
   isCommonName(asked: string, own: string): boolean;
   /** True if an attribute of the subject beside the common name is copied. */
   copies(attribute: RelativeName['attribute']): boolean;
-  /** The instance id in a name that is not of our own form. */
+  /** Instance id in a name of another form than the server's own. */
   instanceId(
     name: AltName,
     provider: string,
@@ -73,7 +73,7 @@ export interface NameForms {
 
 const no = () => false;
 
-/** The profile `signet`: the forms of our own, and no others. */
+/** Profile `signet`: the server's own forms, and no others. */
 export const signetForms: NameForms = {
   isCommonName: (asked, own) => asked === own,
   copies: no,

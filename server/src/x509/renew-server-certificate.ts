@@ -46,8 +46,8 @@ const lifetimeSeconds = 365 * 86_400;
 const makeKeys = promisify(generateKeyPair);
 
 /**
- * Replaces the server's certificate by one with the same names and a new key, for a year. Only one that our own issuers
- * signed. Throws `Error` for another one, and what issuing and writing throw; the files are then those of before.
+ * Replaces the server's certificate by one with the same names and a new key, for a year. Only one that the server's own issuers signed. Throws
+ * `Error` for another one, and what issuing and writing throw; the files are then unchanged.
  */
 export async function renewServerCertificate(deps: RenewServerCertificateDeps): Promise<void> {
   const { files, certificates } = deps;

@@ -18,11 +18,11 @@ export interface CommandContext {
   print(line: string): void;
   /** A line on standard error. */
   complain(line: string): void;
-  /** Fires when the program is asked to end. */
+  /** Aborts when the program is asked to end. */
   readonly signal: AbortSignal;
-  /** Calls `listener` when the program is told to run now. */
+  /** Registers a listener for the order to run now. */
   onWakeUp(listener: () => void): void;
-  /** Calls `listener` when the program is told to read its configuration again. */
+  /** Registers a listener for the order to read the configuration again. */
   onReload(listener: () => void): void;
 }
 

@@ -75,8 +75,8 @@ interface DaemonDeps {
 }
 
 /**
- * The longest that we stay away (ms), whatever an answer asks for: it may be the page of a proxy, and a right that was removed must not last
- * on this host until tomorrow. A longer time to wait means that the clock was set back.
+ * Maximum pause (ms), whatever an answer asks for: it may be the page of a proxy, and a right that was removed must not
+ * last on this host until tomorrow. A longer time to wait means that the clock was set back.
  */
 const longestPause = 600_000;
 

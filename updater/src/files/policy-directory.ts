@@ -130,7 +130,7 @@ export class PolicyDirectory {
     });
   }
 
-  /** The text of a file, `undefined` when there is none. One that is larger than `limit` bytes is empty: whoever reads it cannot understand it. */
+  /** The text of a file, `undefined` when there is none. A file larger than `limit` bytes is read as empty, which no reader accepts. */
   async readText(name: string, limit: number): Promise<string | undefined> {
     try {
       return (await this.read(name, limit))?.toString('utf8');

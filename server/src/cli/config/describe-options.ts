@@ -2,7 +2,7 @@ import { definedOnly } from '../../management/documents/defined-only.ts';
 
 /* Option descriptions from the JSON Schemas in `schemas/`, for people. */
 
-/** The part of JSON Schema that the schemas of our configurations are made of. */
+/** Part of JSON Schema that the schemas of Signet's configurations use. */
 export interface OptionSchema {
   readonly type?: string;
   readonly description?: string;

@@ -17,7 +17,7 @@ export class ContentError extends Error {
   override readonly name = 'ContentError';
 }
 
-/** Larger than whatever an option names. */
+/** Maximum size of a file, above any that an option names. */
 const maxFileBytes = 4 * 1024 * 1024;
 
 const reasons: Readonly<Record<string, string>> = {

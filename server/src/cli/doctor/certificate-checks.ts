@@ -77,7 +77,7 @@ function keyOf(leaf: X509Certificate, key: string): Finding {
   }
 }
 
-/** NIST SP 800-57 Part 1 §5.6.3: 2048 bits count until 2030. */
+/** Advised RSA length: by NIST SP 800-57 Part 1 §5.6.3, 2048 bits are acceptable until 2030. */
 const advisedRsaBits = 3072;
 
 function strengthOf({ publicKey }: X509Certificate): Finding | undefined {

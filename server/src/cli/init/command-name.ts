@@ -17,7 +17,7 @@ export function commandName({ script, cwd, path }: Running): string {
   const own = realOf(script);
   const leadsHere = (file: string) => own !== undefined && isExecutable(file) && realOf(file) === own;
   const bin = join('node_modules', '.bin');
-  // npx and npm put those folders into the path of what they run, not into that of the shell.
+  // npx and npm add those folders to the path of their scripts, not to that of the shell.
   const folders = path.split(delimiter).filter((folder) => folder !== '' && !folder.endsWith(bin));
   if (folders.some((folder) => leadsHere(join(folder, 'signet')))) return 'signet';
   if (foldersFrom(cwd).some((folder) => leadsHere(join(folder, bin, 'signet')))) return 'npx signet';

@@ -7,7 +7,7 @@ import { openLoopback } from './loopback.ts';
 interface IssuerQuestion {
   readonly issuer: LoginIssuer;
   readonly nonce: string;
-  /** PEM of what the certificate of the issuer must chain to; absent: what this machine trusts. */
+  /** PEM of the authorities to which the issuer's certificate must chain; absent: those that this machine trusts. */
   readonly ca: string | undefined;
   /** Secret of a confidential client. */
   readonly clientSecret: string | undefined;

@@ -10,7 +10,7 @@ import type { PathRight } from './path-rights.ts';
 import { answerView, pageRequestOf, queryOf, viewedDomain } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';
 
-/** `GET …/domains/{domain}/instances`: what registered as a service of the domain, for who may look at the domain. */
+/** `GET …/domains/{domain}/instances`: instances of the domain's services, for callers who may look at the domain. */
 export function mountInstanceRoutes(routes: ManagementRoutes, deps: ManagementRouteDeps): void {
   const needs: PathRight = { kind: 'untold', why: 'the query may name one service, which is less than the domain' };
   routes.get(`${deps.basePath}/domains/:domainName/instances`, needs, (ctx) => answerInstances(deps, ctx));

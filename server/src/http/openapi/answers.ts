@@ -86,7 +86,7 @@ export function failuresOf(operation: Operation, isOpen: boolean): Readonly<Reco
   );
 }
 
-/** The responses of all failures, and of what the caller has already. */
+/** Responses of all failures, and of answers that the caller already has. */
 export function commonResponses(): Readonly<Record<string, Json>> {
   const content = { 'application/json': { schema: { $ref: '#/components/schemas/ResourceError' } } };
   const response = ({ says, headers }: FailureText): Json => ({

@@ -61,7 +61,7 @@ const loginMetadataShape = z.strictObject({
 });
 const revokedShape = z.strictObject({ revoked: z.int().meta({ minimum: 0 }) });
 
-/** A list of what is revoked, which caches may keep. */
+/** Revocation list, which caches may keep. */
 function list(types: readonly string[], isNegotiated: boolean): Record<200 | 304, OperationAnswer> {
   return {
     200: { says: 'the list', types, headers: { ETag: 'always', ...(isNegotiated && { Vary: 'always' }) } },

@@ -8,7 +8,7 @@ type Direction = 'input' | 'output';
 /** A schema that stands once in the document. */
 export interface Component {
   readonly output: string;
-  /** The name of what callers send, where that differs. */
+  /** Name of the input form, where that differs. */
   readonly input?: string;
   /** Stricter schema, of texts that are parsed after it. */
   readonly says?: z.ZodType;

@@ -31,7 +31,7 @@ export function accessTokenRoute(deps: IssueTokensDeps, rules: TokenRequestRules
   };
 }
 
-/** RFC 9449: a token that is asked for with a proof would be bound to its key. Throws `InvalidRequestError`. */
+/** RFC 9449: a token requested with a proof would be bound to its key. Throws `InvalidRequestError`. */
 export function refuseProof({ dpop }: IncomingHttpHeaders): void {
   if (dpop === undefined) return;
   throw new InvalidRequestError('`DPoP` is not supported: tokens are bound to the client certificate');

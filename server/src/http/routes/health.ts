@@ -93,8 +93,9 @@ function storeOf({ snapshotStatus, storeWatch }: ReadinessDeps): 'readable' | 'u
 
 /**
  * `GET /readyz`: whether this server can do its work: 200, or 503 while it stops, without a key to sign tokens or bundles with, with a
- * certificate of its own that has expired, and with a clock that is wrong. With a store that cannot be read or written it goes on answering
- * from the snapshot: still 200, and `degraded`; for whoever asks `?for=writes` it is 503 then. Anyone is told the status; an operator (`view_domain` on `sys.auth`) is told the state behind it.
+ * certificate of its own that has expired, and with a clock that is wrong. With a store that cannot be read or written it keeps answering from
+ * the snapshot: still 200, and `degraded`; for `?for=writes` it is 503 then. Anyone sees the status; an operator (`view_domain` on `sys.auth`)
+ * sees the state behind it.
  */
 export function readinessRoute(deps: ReadinessDeps): RouterMiddleware<RequestState> {
   return (ctx) => {

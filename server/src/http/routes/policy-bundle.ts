@@ -67,7 +67,7 @@ function firstField(error: z.ZodError): string {
   return field === undefined ? 'SignedPolicyRequest' : String(field);
 }
 
-/** The tag of a bundle as the caller is told it; undefined: none. */
+/** Tag of a bundle in the caller's form; undefined: none. */
 type TagOf = (bundle: Pick<PublishedBundle, 'entityTag' | 'formerTag' | 'modifiedTag'>) => string | undefined;
 
 const noTag: TagOf = () => undefined;
@@ -83,7 +83,7 @@ const chosenTags: typeof tags = { ...tags, modified: noTag };
 /** Form of a bundle's answer. */
 interface BundleAnswer {
   readonly tagOf: TagOf;
-  /** The tag of what is as good as the bundle, to whoever has it. */
+  /** Tag of an equivalent bundle that the caller may have. */
   readonly formerly?: TagOf;
   readonly conditionsIgnored: boolean;
   readonly cacheControl: string;

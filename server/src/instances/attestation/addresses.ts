@@ -118,7 +118,7 @@ export function parseAddressPolicy(allowed: readonly string[]): AddressPolicy {
   };
 }
 
-/** The address to call of those that a name has: none unless all are allowed, as whoever owns the name chooses which one is tried. */
+/** Address to call of those that a name has: none unless all are allowed, as the owner of the name chooses which one is tried. */
 export function addressToCall(found: readonly string[], isAllowed: (address: string) => boolean): string | undefined {
   return found.every(isAllowed) ? found[0] : undefined;
 }

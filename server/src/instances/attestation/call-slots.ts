@@ -1,6 +1,6 @@
 /** Caller on whose behalf a call-out is made. */
 export interface CallOutCaller {
-  /** Tells callers apart: no more of one go on at a time than `maxInFlightOfCaller`. */
+  /** Key of a caller: its calls at a time are limited to `maxInFlightOfCaller`. */
   readonly key: string;
   readonly operation: 'register' | 'refresh';
 }

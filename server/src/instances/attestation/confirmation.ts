@@ -32,7 +32,7 @@ function namesOf(names: readonly AltName[], kind: AltName['kind']): readonly str
   return names.filter((name) => name.kind === kind).map(({ value }) => (kind === 'ip' ? addressText(value) : value));
 }
 
-/** DNS names that the provider can judge: not the id, which it is told as such, and no wildcard. */
+/** DNS names that the provider can judge: without the id, which is a separate member, and without wildcards. */
 function judgedDns(request: AttestationRequest, isOwnName: (name: string) => boolean): readonly string[] {
   return namesOf(request.altNames, 'dns').filter((name) => !name.startsWith('*') && !isOwnName(name));
 }

@@ -1,9 +1,9 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import { type CompactVerifyGetKey, errors } from 'jose';
 
-/** Keys are asked for again after this time, and for a key that is not among them. */
+/** Age after which keys are fetched again; an unknown key fetches at once. */
 const freshMs = 600_000;
-/** While they cannot be had, those known are used for so long. */
+/** Maximum age of cached keys if a fetch fails. */
 const usableMs = 3_600_000;
 /** Minimum pause between two fetches, whatever comes. */
 const pauseMs = 10_000;
@@ -12,7 +12,7 @@ interface FetchedKeysDeps {
   /** Fetches the keys, in bounded time. */
   readonly load: () => Promise<CompactVerifyGetKey>;
   readonly clock: Clock;
-  /** The error for whoever needs a key while they cannot be had. */
+  /** Error for a token whose key is needed while none can be fetched. */
   readonly unavailable: (cause: unknown) => Error;
 }
 

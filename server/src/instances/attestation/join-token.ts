@@ -10,7 +10,7 @@ const prefix = 'signet-join-';
 /** Maximum length of a join token; a longer one is not looked up in the store. */
 const maxTokenLength = 128;
 
-/* The store holds digests only: who reads it cannot register anything. */
+/* Digest of a token. The store holds digests only, so that its readers cannot register anything. */
 function digestOf(text: string): string {
   return hash('sha256', text, 'base64url');
 }

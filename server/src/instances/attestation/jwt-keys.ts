@@ -59,14 +59,14 @@ export async function keysOfFile(file: string, clock: Clock): Promise<CompactVer
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       await readAgain();
-      // Others than those that were looked in count, whoever read them.
+      // Keys other than those that were searched are used, whichever call read them.
       if (current === known) throw error;
       return current.find(header, token);
     }
   };
 }
 
-/** The keys at an https address. Throws `ProviderFailedError` when they cannot be had. */
+/** Keys at an https address. Throws `ProviderFailedError` when they cannot be fetched. */
 function keysAt(address: string, { clock, fetch }: Pick<JwtProviderDeps, 'clock' | 'fetch'>): CompactVerifyGetKey {
   return fetchedKeys({
     load: async () => createLocalJWKSet(keySetSchema.parse(await fetchJson(fetch, address))),

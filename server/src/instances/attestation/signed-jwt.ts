@@ -11,7 +11,7 @@ import {
   plainlyAttested,
 } from './attestation.ts';
 
-/** An issuer of signed tokens (a Kubernetes cluster, a CI system) whose word counts for some services. */
+/** Issuer of signed tokens (a Kubernetes cluster, a CI system) that is trusted for some services. */
 export interface JwtIssuer {
   /** `iss` of its tokens, exactly. */
   readonly issuer: string;
@@ -93,8 +93,8 @@ function checkClaims(claims: unknown, issuer: TokenRules, now: number, field: st
 type TokenRules = Pick<JwtIssuer, 'issuer' | 'audience' | 'maxAgeSeconds'>;
 
 /**
- * The claims of a signed token, once its signature, issuer, audience and age are checked; `field` names it in refusals. Throws
- * `ForbiddenError`, and what `keys` does when they cannot be had: `ProviderFailedError` or `ServiceUnavailableError`.
+ * The claims of a signed token, once its signature, issuer, audience and age are checked; `field` names it in refusals. Throws `ForbiddenError`,
+ * and the error of `keys` when they cannot be fetched: `ProviderFailedError` or `ServiceUnavailableError`.
  */
 export async function verifiedClaims(
   text: string,

@@ -24,8 +24,8 @@ interface ImportedDomain {
 }
 
 /**
- * Makes a domain of what Athenz says of it. Nothing is left out that could change who has access: that is refused; what means something else
- * here, or is not taken over, is a notice. Throws `InvalidRequestError`, which names each field that is wrong.
+ * Converts an Athenz domain. Parts that could change access are never left out but refused; a part with another meaning, or one that is not
+ * converted, is a notice. Throws `InvalidRequestError`, which names each field that is wrong.
  */
 export function importDomain(file: string, text: string, keys?: ZmsKeys): ImportedDomain {
   const read = readExport(file, text, keys);

@@ -65,7 +65,7 @@ function editOf(domain: DomainName, { view, apply, ...rest }: FieldsEdit): Domai
   };
 }
 
-/** `PUT` of what a domain says of itself. */
+/** `PUT` of a domain's attributes. */
 export function putDomain(domain: DomainName, body: unknown): DomainEdit {
   const said = parseBody(domainFieldsSchema, body).read((reader, shape) => {
     return reader.fields([], recordFields.domain, shape);
@@ -108,7 +108,7 @@ export function accountView({ accounts: { aws } }: DomainFields): { readonly acc
   return aws === undefined ? undefined : { account: aws };
 }
 
-/** `PUT` of the cloud account of a domain: for system operators, as whoever names an account gets credentials of it. */
+/** `PUT` of the cloud account of a domain: for system operators, as naming an account grants credentials of it. */
 export function putAccount(domain: DomainName, body: unknown): DomainEdit {
   const { account } = parseBody(accountSchema, body).shape;
   return editOf(domain, {

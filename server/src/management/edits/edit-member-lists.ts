@@ -138,7 +138,7 @@ function memberEdit(list: MemberList, name: string, diff: MemberDiff): DomainEdi
   };
 }
 
-/** `PUT` of a member: its end, review date and whether it counts now. */
+/** `PUT` of a member: its expiry, review date and state. */
 export function putMember(list: MemberList, member: string, body: unknown): DomainEdit {
   const [record] = parseBody(memberFieldsSchema, body).read((reader, shape) => {
     return readMembers(reader, ['members'], [{ ...shape, name: member }], list.kind);

@@ -54,7 +54,7 @@ function pageOf({ name, columns, key }: TableShape, after: Key | undefined, limi
   return sql<Row>`select ${list} from ${sql.table(name)} ${where} order by ${order} limit ${sql.lit(limit)}`;
 }
 
-/** SQLite keeps whatever was put into a column. Throws `StoreRefusedError` for what another database would not take. */
+/** Checks types, as SQLite accepts any value in a column. Throws `StoreRefusedError` for values that another database would reject. */
 function checked(table: TableShape, row: Row): Row {
   for (const { name, type } of table.columns) {
     const value: unknown = row[name];

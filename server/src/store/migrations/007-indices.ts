@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 
-/** Indices for what is asked, over the rows that the question is about and no others. */
+/** Partial indices, each over the rows of its query only. */
 export async function addIndices(db: Kysely<unknown>): Promise<void> {
   await indexIssued(db);
   for (const table of ['role_members', 'group_members'] as const) {

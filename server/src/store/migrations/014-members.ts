@@ -1,6 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 
-/** Members of roles and groups stand in one table: who is in something is asked once. A version from before finds its tables no more. */
+/**
+ * Merges members of roles and groups into one table, so that one query finds all of them. An earlier version does not
+ * find its tables any more.
+ */
 export async function mergeMembers(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('members')

@@ -45,8 +45,8 @@ export const migrations: Readonly<Record<string, Migration>> = {
 };
 
 /**
- * How many of the steps a program has to know to work with the schema that all of them make. A step that only adds what older programs do
- * not miss leaves it: they go on beside this one while servers are replaced one after the other. Any other step raises it to its own place.
+ * Number of steps that a program must know to work with the schema that all of them make. A step that only adds things unknown to older programs
+ * leaves it: they keep running beside this one while servers are replaced one after the other. Any other step raises it to its own place.
  */
 export const stepsNeeded = 17;
 

@@ -15,7 +15,7 @@ import { numbersAsNumbers } from './value-types.ts';
 /** While no host answers as the primary it is looked for after each of these pauses, in milliseconds; with full jitter. */
 const firstPauseMs = 100;
 const pauseCeilingMs = 500;
-/** Before the hosts are asked for a request that finds no primary, in milliseconds: those that come meanwhile share the answer. */
+/** Delay before the hosts are queried for a request that finds no primary, in milliseconds: later requests share the answer. */
 const gatherMs = 20;
 /** A request waits no longer than this for that answer, in milliseconds. */
 const answerWaitMs = 250;
@@ -23,7 +23,9 @@ const answerWaitMs = 250;
 const narrowMs = 10_000;
 /** Keep-alive interval, so that a machine that is gone is noticed on an idle connection. */
 const keepAliveMs = 10_000;
-/** A host that was left behind by a failover may be the first to say that it is the primary: so long the others are heard, in milliseconds. */
+/**
+ * Time for answers of other hosts, in milliseconds: a host that was left behind by a failover may be the first to claim that it is the primary.
+ */
 const patienceMs = 100;
 
 /** A connection beside the pool. */
@@ -52,8 +54,8 @@ interface Pooled {
 }
 
 /**
- * The connections of a process to the primary among the hosts. A host that breaks or takes no changes is left when another one is the
- * primary; while there is none, the hosts are asked for each request, all of one moment together, and in the background.
+ * Connections of a process to the primary among the hosts. A host that fails or takes no changes is left when another one is the primary; while
+ * there is none, the hosts are queried for each request (concurrent ones share a query), and in the background.
  */
 export class PostgresConnections {
   readonly #settings: PostgresSettings;
@@ -176,7 +178,7 @@ export class PostgresConnections {
     throw reason instanceof StoreUnavailableError ? reason : notReachable(this.#why);
   }
 
-  /** Each host is asked at its own pace: one that says nothing keeps no other one from being asked again. */
+  /** Queries each host at its own pace: one that does not answer delays no other. */
   async #find(): Promise<void> {
     const found = new AbortController();
     const signal = AbortSignal.any([this.#closing.signal, found.signal]);
@@ -227,7 +229,7 @@ export class PostgresConnections {
 
   #poolOf(host: PostgresHost): Pooled {
     const sockets = new Set<Socket>();
-    // Files are read for each connection: a password or a certificate that was replaced counts at once.
+    // Files are read for each connection: a replaced password or certificate is used at once.
     const options = () => this.#optionsOf(host, sockets);
     const pool = new pg.Pool({
       max: this.#settings.poolSize,

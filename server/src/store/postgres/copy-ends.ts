@@ -23,7 +23,10 @@ export function openPostgresSource(
   return openEnd(settings, { mode: 'check', others, marked: 'refused', schema });
 }
 
-/** A database to copy into, with the schema of this program, made where there is none, in one transaction with what `beforeTables` writes. Throws `ConflictError` when servers are connected to it. */
+/**
+ * Target database of a copy, with the schema of this program, created if absent, in one transaction with the writes of `beforeTables`. Throws
+ * `ConflictError` when servers are connected to it.
+ */
 export function openPostgresTarget(
   settings: PostgresSettings,
   beforeTables?: MigrateOptions['beforeTables'],
@@ -93,7 +96,7 @@ async function refuseServers(db: Kysely<Schema>, place: string): Promise<void> {
   );
 }
 
-/** The steps that a database has seen, in their order; also where its schema is none that this program can use. */
+/** Applied steps of a database, in order; also where its schema is unusable for this program. */
 export async function appliedPostgresSteps(settings: PostgresSettings): Promise<readonly string[]> {
   const connections = new PostgresConnections(settings, commandName);
   try {

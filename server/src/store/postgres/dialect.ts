@@ -22,7 +22,7 @@ export interface TransactionUse {
   /** Statements without parameters: they go to the database in one message. */
   readonly begin: string;
   readonly commit: string;
-  /** A statement that has no answer for so long has failed, in milliseconds. */
+  /** Timeout of a statement, in milliseconds. */
   readonly timeoutMs: number;
 }
 
@@ -97,7 +97,7 @@ class PostgresDriver implements Driver {
     ours(connection).release();
   }
 
-  /** The connections are closed by whoever has made them. */
+  /** Connections are closed by their owner. */
   async destroy(): Promise<void> {}
 }
 
@@ -149,7 +149,7 @@ class PostgresConnection implements DatabaseConnection {
     } finally {
       this.#client.off('notice', note);
     }
-    // The answer to a commit of what has failed is a roll-back, and no error.
+    // A failed transaction answers a commit with a roll-back, and no error.
     if (ended !== 'COMMIT') throw new StoreUnavailableError('the change was not made: a statement of it had failed');
     if (warning === undefined) return;
     throw new UnacknowledgedChangeError('the change may not be on every database server that it has to be on', {

@@ -37,7 +37,7 @@ export interface DatabaseFacts {
   readonly schemaProblem: string | undefined;
 }
 
-/** Rows of other users are seen without their names: what cannot be told counts as of others. */
+/** Connection counts. Rows of other users are seen without their names, so unknown ones count as those of others. */
 const facts = `
   with ours as (
     select client_addr, query from pg_stat_activity

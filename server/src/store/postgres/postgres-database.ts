@@ -140,7 +140,7 @@ export class PostgresStoreDatabase implements StoreDatabase {
   }
 
   async close(): Promise<void> {
-    // Together: whoever waits for an answer of a database that is away is told that it is over.
+    // In parallel: callers that wait for a database that is away get their error.
     await Promise.all([this.#deps.listener?.close(), this.#deps.connections.close()]);
   }
 

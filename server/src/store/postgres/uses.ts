@@ -8,7 +8,7 @@ import type { TransactionUse } from './postgres-queries.ts';
 const orderLock = 6_000_600;
 /** The wait for others, in milliseconds; see `StoreDatabase`. */
 const lockTimeoutMs = 5000;
-/** A server that stops in the middle of a transaction holds up the others for so long, in milliseconds. */
+/** Timeout of an idle transaction, in milliseconds: a server that stops in the middle of one blocks the others for that long. */
 const idleTimeoutMs = 10_000;
 /** Reads of everything yield to requests between their statements. */
 const idleViewTimeoutMs = 120_000;

@@ -27,7 +27,7 @@ export function sealBackup(database: Database.Database, key: Buffer): string {
   return digest;
 }
 
-/** Compares the seal with the digest of what is there now, which is told in the form that the seal has where the two fit. */
+/** Compares the seal with the digest of the present contents, in the form of the seal where the two agree. */
 export function readSeal(
   database: Database.Database,
   key: Buffer | undefined,

@@ -62,7 +62,7 @@ function endOver(file: string, database: Database.Database): CopyEnd {
   return { place: file, snapshot: (work) => queries.transact(work), close: () => queries.close() };
 }
 
-/** A store to copy into, made (mode 0600) where there is none, and locked until it is closed. Its witness is in step once the copy is complete. */
+/** Target store of a copy, created (mode 0600) if absent, and locked until it is closed. Its witness is in step once the copy is complete. */
 export async function openSqliteTarget(file: string): Promise<CopyTarget> {
   try {
     removeUnfilled(file);

@@ -94,7 +94,7 @@ class RetryingDriver extends SqliteDriver {
   }
 }
 
-/** Statements hold up the process for at most so long in a row, in milliseconds: a statement does not wait, nor do the promises between two. */
+/** Maximum time in a row for which statements block the process, in milliseconds: a statement does not wait, nor do the promises between two. */
 const longestRun = 4;
 
 class YieldingConnection implements DatabaseConnection {

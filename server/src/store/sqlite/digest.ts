@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 const tableRows = z.array(z.object({ name: z.string() }));
 
-/** Holds the seal of a backup; no part of what its digest is over. */
+/** Table of a backup's seal; excluded from its digest. */
 export const sealTable = 'backup_seal';
 
 /**

@@ -3,7 +3,7 @@ import { migrations } from '../migrations/index.ts';
 import { migrate } from './migrate.ts';
 import { SqliteQueries } from './sqlite-queries.ts';
 
-/** A store in memory with the schema of this program, for whoever asks what that is. Closed by the caller. */
+/** Store in memory with the schema of this program, for comparisons. Closed by the caller. */
 export async function emptyStore(onStep: (database: Database.Database) => void = () => {}): Promise<Database.Database> {
   const database = new Database(':memory:');
   const queries = new SqliteQueries(database, 'changes');

@@ -31,7 +31,7 @@ export function createStoreFile(file: string): void {
   }
 }
 
-/** Undefined where none can be seen, whatever the system says of it: `whyUnseen` has its code. Never throws: event handlers ask, too. */
+/** Identity of a file; undefined where none can be seen, for any reason: `whyUnseen` has its code. Never throws: event handlers call it, too. */
 export function fileIdentity(file: string): FileIdentity | undefined {
   try {
     const { dev, ino } = lstatSync(file);

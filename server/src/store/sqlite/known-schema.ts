@@ -111,7 +111,7 @@ export function appliedSteps(database: Database.Database, schema: 'main' | 'repl
   return nameRows.parse(rows).map(({ name }) => name);
 }
 
-/** The same of the file of a store; also where its schema is none that this program can use. */
+/** Applied steps of a store's file; also where its schema is unusable for this program. */
 export function appliedSqliteSteps(file: string): readonly string[] {
   const database = openForReading(file);
   try {

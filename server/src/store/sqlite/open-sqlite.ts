@@ -25,7 +25,7 @@ export interface SqliteStoreOptions {
   readonly monotonic?: () => number;
   /** The file must exist and have the current schema, and every change is refused. */
   readonly readonly?: boolean;
-  /** `ignored`: for one who looks what is wrong with a store, and only with `readonly`. */
+  /** `ignored`: for diagnosis of a store, and only with `readonly`. */
   readonly witness?: 'required' | 'ignored';
   /**
    * True if present writes are evidence of the time (`newestRecord`, `lastWritten`). False for writes of a starting server by itself: they would
@@ -37,11 +37,11 @@ export interface SqliteStoreOptions {
 }
 
 /**
- * Opens the store in `file`, made with mode 0600 when it is missing, and brings its schema up to date. Throws `StoreRefusedError`
- * (exit status 78) for a file that is not ours alone, corrupt, of a newer program, with a schema that no migration made, or that lacks
- * changes which its witness knows; `StoreUnavailableError` when it is locked.
- * Reads and changes have a connection each, so neither waits for the other; should the file be replaced, both open the new one. A store
- * that cannot be written (a full or read-only disk) is read; `tryWriting` goes on to changes once it can be.
+ * Opens the store in `file`, made with mode 0600 when it is missing, and brings its schema up to date. Throws `StoreRefusedError` (exit status
+ * 78) for a file that is not this user's alone, corrupt, of a newer program, with a schema that no migration made, or that lacks changes which
+ * its witness knows; `StoreUnavailableError` when it is locked. Reads and changes have a connection each, so neither waits for the other; should
+ * the file be replaced, both open the new one. A store that cannot be written (a full or read-only disk) is read; `tryWriting` resumes changes
+ * once it can be.
  */
 export async function openSqliteStore(file: string, options: SqliteStoreOptions = {}): Promise<Store> {
   const { clock = systemClock, monotonic = () => performance.now(), tellsTime = () => true } = options;

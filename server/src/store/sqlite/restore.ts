@@ -110,7 +110,7 @@ function checkCopy(fresh: string, backup: string, proof: BackupProof, schemas: K
   }
 }
 
-/** Anybody who can write the file can also write a digest into it, so that alone proves nothing. */
+/** Checks the proof: any writer of the file can also write a digest into it, so that alone proves nothing. */
 function checkProof(database: Database.Database, backup: string, proof: BackupProof): string {
   const { state: seal, digest } = readSeal(database, 'sealKey' in proof ? proof.sealKey : undefined);
   if ('digest' in proof) {
@@ -216,7 +216,7 @@ function hasLost(database: Database.Database, row: z.infer<typeof replacedRow>, 
   return whatIsLost({ ...row, head: row.audit_head }, witness, (head) => record.get(head) !== undefined) !== undefined;
 }
 
-/** A file that was made and never filled is none, and neither is a database of something else. */
+/** True for a store: false for a file that was created and never filled, and for any other database. */
 function isStore(database: Database.Database): boolean {
   const names = "select name from replaced.sqlite_schema where name in ('meta', 'kysely_migration')";
   return database.prepare(names).all().length === 2;

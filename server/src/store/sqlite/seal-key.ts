@@ -19,7 +19,7 @@ export function readSealKey(file: string): Buffer | undefined {
   return Buffer.from(text.trim(), 'hex');
 }
 
-/** The key that seals backups, made (mode 0600) where there is none. Of several processes that make it at once all get the same. */
+/** Key that seals backups, created (mode 0600) if absent. Several processes that create it at once all get the same. */
 export function ensureSealKey(file: string): Buffer {
   const present = readSealKey(file);
   if (present !== undefined) return present;

@@ -186,7 +186,10 @@ export class SqliteStoreDatabase implements StoreDatabase {
     return host === hostname() && !isAlive(Number(pid));
   }
 
-  /** An open file goes on being readable after it was replaced, so the path is looked at each time. The same holds for its log. */
+  /**
+   * Connections to the present file: an open file stays readable after it was replaced, so the path is checked each time. The same holds for its
+   * log.
+   */
   async #current(): Promise<Connections> {
     if (this.#closed) throw new StoreUnavailableError('the store is closed');
     const identity = fileIdentity(this.#deps.file);

@@ -58,7 +58,7 @@ export function replaceWitness(storeFile: string, position: Position): void {
   replaceFileSync(witnessFileOf(storeFile), formatWitness(position), { mode: 0o600 });
 }
 
-/** Makes a witness where there is none; of several processes that do so at once, one does. */
+/** Creates a witness if absent; of several processes that do so at once, one does. */
 export function createWitness(storeFile: string, position: Position): void {
   const file = witnessFileOf(storeFile);
   try {

@@ -41,7 +41,7 @@ interface Transacted<Result> {
 
 const logRemoved = 'the log of the store was removed while it was in use';
 
-/** The connection that changes a store: numbers every change, and has the witness say so before anybody else is told. */
+/** Connection that changes a store: numbers every change, and writes that to the witness before anything is acknowledged. */
 export class StoreWriter {
   readonly #database: Database.Database;
   readonly #queries: SqliteQueries;
