@@ -8,8 +8,8 @@ import { sealTableDefinitions } from './backup-seal.ts';
 import { openForReading } from './connect.ts';
 import { sealTable } from './digest.ts';
 
-/* A trigger, a view or another definition of a table changes what a statement of this program means. So a store holds exactly what the
-   migrations made, and one that holds anything else is not opened, whoever put it there. */
+/* Known schemas. A trigger, a view or another definition of a table changes the meaning of a statement of this program. So a store holds
+   exactly the definitions of the migrations, and one with any other is not opened. */
 
 /** Definitions by type and name, e.g. `table roles`. */
 type Definitions = ReadonlyMap<string, string>;
