@@ -11,6 +11,8 @@ import type { FileOptions, StateChange } from './ava.ts';
 
 /** Files of a process: larger folders are divided, so that all processors have work. */
 const maxFiles = 12;
+/** Files listed at the end. */
+const listed = Number(process.env['SIGNET_SLOWEST'] ?? 10);
 const program = fileURLToPath(new URL('worker.ts', import.meta.url));
 
 type Listener = (change: StateChange & { readonly testFile: string }) => void;
@@ -21,7 +23,7 @@ class TestFile {
   readonly threadId = 0;
   readonly promise: Promise<void>;
   readonly options: object;
-  /** Seconds from begin to end, and seconds of processor time of its process without child processes. */
+  /** Seconds from begin to end, and seconds of processor time, with child processes that ended. */
   took = { passed: 0, computed: 0 };
   readonly #listeners: Listener[] = [];
   readonly #finish: () => void;
@@ -118,8 +120,10 @@ async function runGroup(files: readonly TestFile[], nodeArguments: readonly stri
 }
 
 function printSlowest(files: readonly TestFile[]): void {
-  const slowest = files.toSorted((a, b) => b.took.passed - a.took.passed).slice(0, 10);
-  console.log(`\nSlowest of ${files.length} files: seconds, and seconds of processor time without child processes`);
+  const slowest = files.toSorted((a, b) => b.took.passed - a.took.passed).slice(0, listed);
+  console.log(
+    `\nSlowest of ${files.length} files: seconds, and seconds of processor time with child processes that ended`,
+  );
   for (const { file, took } of slowest) {
     const [passed, computed] = [took.passed, took.computed].map((seconds) => seconds.toFixed(1).padStart(7));
     console.log(`${passed}${computed}  ${relative('', file)}`);

@@ -1,4 +1,5 @@
 /* Runs test files in this very process, one after another, for `pool.ts`. */
+import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { type FileOptions, Runner, refs, type StateChange, serializeError } from './ava.ts';
@@ -22,7 +23,7 @@ process.on('message', (options: FileOptions) => void run(options));
 async function run(options: FileOptions): Promise<void> {
   file = options.file;
   const environment = { ...process.env };
-  const before = process.cpuUsage();
+  const before = computedSeconds();
   runner = new Runner(options);
   runner.on('stateChange', ({ data }) => send(data));
   runner.on('error', ({ data }) => fail('internal-error', data));
@@ -41,8 +42,19 @@ async function run(options: FileOptions): Promise<void> {
     send({ type: 'unhandled-rejection', err: serializeError(reason, { testFile: file }) });
   rejected.clear();
   process.env = environment;
-  const { user, system } = process.cpuUsage(before);
-  send({ type: 'worker-finished', computed: (user + system) / 1e6 });
+  send({ type: 'worker-finished', computed: computedSeconds() - before });
+}
+
+/** Processor time of this process and, on Linux, of its child processes that have ended. */
+function computedSeconds(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6 + (process.platform === 'linux' ? computedByChildren() : 0);
+}
+
+function computedByChildren(): number {
+  const [, fields = ''] = readFileSync('/proc/self/stat', 'utf8').split(') ');
+  const [user, system] = fields.split(' ').slice(13, 15).map(Number);
+  return (Number(user) + Number(system)) / 100;
 }
 
 function fail(type: string, error: unknown): void {
