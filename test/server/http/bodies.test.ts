@@ -1,5 +1,5 @@
-import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import type { JsonLimits } from '@signet/policy-engine/json';
 import { DomainError } from '@signet/server/errors';
 import { bodyJson, readJson } from '@signet/server/http/body';
@@ -154,10 +154,10 @@ for (const [title, { read, fields = {}, limits }] of Object.entries(operations))
           message = errorAnswer(error).message;
         }
       };
-      await answer();
-      // Work on what is accepted has bounds of its own, with all that it does.
+      const first = await leastProcessorMs(answer, Number.MAX_VALUE);
+      // Work on an accepted body has bounds of its own: only parsing is within this one.
       const work = message === undefined ? () => bodyJson(ctx) : answer;
-      const cost = await leastProcessorMs(work, boundMs);
+      const cost = first <= boundMs ? first : await leastProcessorMs(work, boundMs);
       t.true(Buffer.byteLength(message ?? '') <= 1024, what);
       if (cost > worst[1]) worst = [what, cost];
     }
@@ -188,20 +188,16 @@ for (const [title, limits] of [
   });
 }
 
-test('a hostile text costs little to parse in a process that was just started', (t) => {
+test('a hostile text costs little to parse in a thread that was just started', async (t) => {
   t.timeout(300_000);
-  const script = fileURLToPath(new URL('../../support/cold-json.ts', import.meta.url));
+  const script = new URL('../../support/cold-json.ts', import.meta.url);
   let worst: readonly [string, number] = ['', 0];
   for (const [what, text] of [...hostileTexts, ...hostileValues]) {
-    const args = ['--conditions=@signet/source', script, JSON.stringify(large)];
+    const workerData = { text: text.slice(0, mebibyte), limits: large };
     let least = Number.POSITIVE_INFINITY;
     for (let run = 0; run < 12 && least > boundMs; run += 1) {
-      const { stdout, stderr } = spawnSync(process.execPath, args, {
-        input: text.slice(0, mebibyte),
-        encoding: 'utf8',
-      });
-      t.regex(stdout, /^\d/, `${what}: ${stderr}`);
-      least = Math.min(least, Number(stdout));
+      const [cost] = await once(new Worker(script, { workerData }), 'message');
+      least = Math.min(least, cost);
     }
     const cost = least > boundMs ? least / slowness() : least;
     if (cost > worst[1]) worst = [what, cost];
