@@ -161,6 +161,7 @@ function serverIn(t: Ending, { folder, data, ids, options }: Place): PostgresSer
     // A worker for each of a hundred small databases in turn took more time than the tests.
     'autovacuum=off',
     'jit=off',
+    'shared_buffers=16MB',
     `unix_socket_directories=${folder}`,
     'listen_addresses=',
     'max_connections=60',
@@ -235,7 +236,7 @@ function serverIn(t: Ending, { folder, data, ids, options }: Place): PostgresSer
       databases += 1;
       const name = `store_${databases}`;
       const locale = collation === 'C' ? '' : ` locale_provider icu icu_locale 'en-US'`;
-      await query('postgres', `create database ${name} template ${template}${locale}`);
+      await query('postgres', `create database ${name} template ${template} strategy file_copy${locale}`);
       return name;
     },
     settings: (database, changed) => ({

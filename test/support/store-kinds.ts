@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { StorePlace } from '@signet/server/config/store-place';
 import { openStore } from '@signet/server/store/open';
-import { type Collation, postgresPrograms, sharedPostgres } from './postgres.ts';
+import { postgresPrograms, sharedPostgres } from './postgres.ts';
 import { temporaryFolder } from './temp.ts';
 
 /** A kind of database that a store can be in. */
@@ -17,27 +17,29 @@ const newFile: StoreKind['place'] = async (t) => ({ kind: 'sqlite', file: join(t
 
 const sqlite: StoreKind = { name: 'SQLite', place: newFile, empty: newFile };
 
-function postgres(collation: Collation): StoreKind {
-  let template: Promise<string> | undefined;
-  const place = async (from?: string): Promise<StorePlace> => {
-    const server = await sharedPostgres();
-    return { kind: 'postgres', ...server.settings(await server.createDatabase(collation, from)) };
-  };
-  const migrated = async (): Promise<string> => {
-    const made = await place();
-    await (await openStore(made)).close();
-    return made.kind === 'postgres' ? made.database : '';
-  };
-  return {
-    name: `PostgreSQL ${collation}`,
-    place: async () => {
-      template ??= migrated();
-      return place(await template);
-    },
-    empty: () => place(),
-  };
-}
+/** It does not compare bytes, as SQLite does: a comparison that does not state its own differs. */
+const collation = 'icu-en-US';
+let template: Promise<string> | undefined;
+
+const emptyDatabase = async (from?: string): Promise<StorePlace> => {
+  const server = await sharedPostgres();
+  return { kind: 'postgres', ...server.settings(await server.createDatabase(collation, from)) };
+};
+
+const migrated = async (): Promise<string> => {
+  const place = await emptyDatabase();
+  await (await openStore(place)).close();
+  return place.kind === 'postgres' ? place.database : '';
+};
+
+const postgres: StoreKind = {
+  name: 'PostgreSQL',
+  place: async () => {
+    template ??= migrated();
+    return emptyDatabase(await template);
+  },
+  empty: () => emptyDatabase(),
+};
 
 /** Every kind whose database is installed here. */
-export const storeKinds: readonly StoreKind[] =
-  postgresPrograms === undefined ? [sqlite] : [sqlite, postgres('C'), postgres('icu-en-US')];
+export const storeKinds: readonly StoreKind[] = postgresPrograms === undefined ? [sqlite] : [sqlite, postgres];
