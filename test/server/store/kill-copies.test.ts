@@ -15,7 +15,7 @@ import { temporaryFolder } from '#support/temp';
 
 /* Backups, restores and first starts in processes of their own: killed at random moments (SIGNET_KILLS says how many), or several at once. */
 
-const points = Number(process.env['SIGNET_KILLS'] ?? 6);
+const points = Number(process.env['SIGNET_KILLS'] ?? 3);
 const by = { actor: 'test' };
 const sealKey = Buffer.alloc(32, 7);
 
