@@ -20,9 +20,9 @@ function imports(entry: string): { files: Set<string>; packages: Set<string> } {
 test('the core needs no Node and no file watcher', (t) => {
   const core = imports(fileURLToPath(import.meta.resolve('@signet/policy-engine/core')));
   t.true(core.files.size > 20);
-  t.deepEqual([...core.packages], ['jose']);
+  t.deepEqual([...new Set([...core.packages].map((name) => name.split('/')[0]))], ['jose']);
   const all = imports(fileURLToPath(import.meta.resolve('@signet/policy-engine')));
-  t.true(all.packages.has('chokidar'));
+  t.true([...all.packages].some((name) => name.startsWith('node:')));
 });
 
 test('no file of the core uses a global of Node', (t) => {

@@ -25,7 +25,7 @@ test('the packed engine: its types resolve everywhere, nothing runs at install, 
   const paths = (packed[0]?.files ?? []).map(({ path }) => path);
   t.deepEqual(
     paths.filter(
-      (path) => !/^(dist\/.+\.(js|d\.ts)|package\.json|README\.md|CHANGELOG\.md|LICENSE|NOTICE)$/.test(path),
+      (path) => !/^(joined\/.+\.(js|d\.ts|txt)|package\.json|README\.md|CHANGELOG\.md|LICENSE|NOTICE)$/.test(path),
     ),
     [],
   );
