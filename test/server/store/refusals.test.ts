@@ -9,6 +9,7 @@ import Database from 'better-sqlite3';
 import { domainContent } from '#support/domains';
 import { createPki } from '#support/pki';
 import { runProgram } from '#support/run-program';
+import { runSignetIn } from '#support/run-signet';
 import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
@@ -64,9 +65,17 @@ async function openWorld(t: ExecutionContext): Promise<World> {
   await store.close();
   const run = async (commands: readonly string[], asNobody = false) => {
     const lines = commands.map((command) => `${command} --config ${at('signet.yaml')}`);
+    if (!asNobody) {
+      const results: [status: number, said: string][] = [];
+      for (const line of lines) {
+        const { status, stderr } = await runSignetIn(folder, ...line.split(' '));
+        results.push([status, stderr]);
+      }
+      return results;
+    }
     const node = [process.execPath, '--conditions=@signet/source', at('runner.ts'), ...lines];
-    const [program = '', ...args] = asNobody ? ['setpriv', '--reuid=65534', '--clear-groups', ...node] : node;
-    const { stdout, stderr } = await runProgram(program, args, { cwd: folder });
+    const args = ['--reuid=65534', '--clear-groups', ...node];
+    const { stdout, stderr } = await runProgram('setpriv', args, { cwd: folder });
     if (stdout === '') throw new Error(stderr);
     return JSON.parse(stdout);
   };
