@@ -188,11 +188,13 @@ for (const { profile, server, credentials } of worlds) {
   for (const { name, kind, call, headers } of credentials) {
     test(`${profile}: ${kind}, ${name}`, async (t) => {
       t.timeout(300_000);
+      // Of a kind, the first one asks for HEAD as well.
+      const isFirst = credentials.find((credential) => credential.kind === kind)?.name === name;
       const wrong: string[] = [];
       for (const operation of served) {
         const [method = '', pattern = ''] = operation.split(' ');
         const row = table.get(operation.replace(/^HEAD /, 'GET '));
-        if (row === undefined) continue;
+        if (row === undefined || (method === 'HEAD' && !isFirst)) continue;
         const hasBody = method === 'POST' || method === 'PUT';
         const type = /oauth2\/(?:token|introspect)$/.test(pattern) ? 'x-www-form-urlencoded' : 'json';
         const more = hasBody
