@@ -41,7 +41,7 @@ const server = await pki.server();
 interface World {
   readonly folder: string;
   readonly file: string;
-  run(commands: readonly string[], asNobody?: boolean): Promise<(readonly [status: number, said: string])[]>;
+  run(commands: readonly string[], asNobody?: boolean): Promise<(readonly [status: number | null, said: string])[]>;
 }
 
 async function openWorld(t: ExecutionContext): Promise<World> {
@@ -66,7 +66,7 @@ async function openWorld(t: ExecutionContext): Promise<World> {
   const run = async (commands: readonly string[], asNobody = false) => {
     const lines = commands.map((command) => `${command} --config ${at('signet.yaml')}`);
     if (!asNobody) {
-      const results: [status: number, said: string][] = [];
+      const results: [status: number | null, said: string][] = [];
       for (const line of lines) {
         const { status, stderr } = await runSignetIn(folder, ...line.split(' '));
         results.push([status, stderr]);
