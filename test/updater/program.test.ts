@@ -368,7 +368,7 @@ for (const command of ['status', 'check']) {
 
 for (const args of [[], ['nonsense'], ['once', '--nonsense'], ['once', '--config', '/nowhere/x.yaml']]) {
   test(`the command line ${JSON.stringify(args)} ends with 2`, async (t) => {
-    t.is((await ended(start(t, args))).status, 2);
+    t.is((await finished(...args)).status, 2);
   });
 }
 
