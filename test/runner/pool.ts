@@ -11,6 +11,8 @@ import type { FileOptions, StateChange } from './ava.ts';
 
 /** Files of a process: larger folders are divided, so that all processors have work. */
 const maxFiles = 12;
+/** Processes at the same time. */
+const processes = Number(process.env['SIGNET_TEST_PROCESSES'] ?? availableParallelism());
 /** Files listed at the end. */
 const listed = Number(process.env['SIGNET_SLOWEST'] ?? 10);
 const program = fileURLToPath(new URL('worker.ts', import.meta.url));
@@ -97,7 +99,10 @@ export function loadFork(file: string, options: FileOptions, nodeArguments: read
 }
 
 async function runAll(nodeArguments: readonly string[]): Promise<void> {
-  const groups = [...Map.groupBy(waiting, ({ file }) => dirname(file)).values()].flatMap(inGroups);
+  // Several groups for each process, so that all of them end at about the same time.
+  const size = Math.min(maxFiles, Math.ceil(waiting.length / (processes * 5)));
+  const folders = [...Map.groupBy(waiting, ({ file }) => dirname(file)).values()];
+  const groups = folders.flatMap((folder) => inGroups(folder, size));
   const files = waiting;
   waiting = [];
   process.once('exit', () => printSlowest(files));
@@ -105,7 +110,7 @@ async function runAll(nodeArguments: readonly string[]): Promise<void> {
   const runGroups = async () => {
     for (let group = groups.shift(); group !== undefined; group = groups.shift()) await runGroup(group, nodeArguments);
   };
-  await Promise.all(Array.from({ length: availableParallelism() }, runGroups));
+  await Promise.all(Array.from({ length: processes }, runGroups));
 }
 
 async function runGroup(files: readonly TestFile[], nodeArguments: readonly string[]): Promise<void> {
@@ -141,7 +146,7 @@ function startWorker(nodeArguments: readonly string[]): ChildProcess {
   return worker.on('error', () => undefined);
 }
 
-function inGroups(files: readonly TestFile[]): TestFile[][] {
-  const size = Math.ceil(files.length / Math.ceil(files.length / maxFiles));
+function inGroups(files: readonly TestFile[], most: number): TestFile[][] {
+  const size = Math.ceil(files.length / Math.ceil(files.length / most));
   return [...Map.groupBy(files, (file) => Math.floor(files.indexOf(file) / size)).values()];
 }
