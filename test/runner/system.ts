@@ -14,11 +14,12 @@ const prefix = mkdtempSync(join(cache, 'programs-'));
 chmodSync(prefix, 0o755);
 process.once('exit', () => rmSync(prefix, { recursive: true }));
 const programs = ['server', 'updater', 'example-provider'] as const;
-packAll(prefix, programs);
+const tarballs = packAll(prefix, programs);
 for (const room of programs) {
   const folder = join(prefix, 'lib/node_modules/@signet', room);
   mkdirSync(folder, { recursive: true });
-  execFileSync('tar', ['-xzf', join(prefix, `signet-${room}-0.2.0.tgz`), '-C', folder, '--strip-components=1']);
+  const tarball = tarballs.find((file) => file.startsWith(`signet-${room}-`)) ?? '';
+  execFileSync('tar', ['-xzf', join(prefix, tarball), '-C', folder, '--strip-components=1']);
 }
 process.env['SIGNET_TEST_PREFIX'] = prefix;
 // Tests wait for timers of the programs.
