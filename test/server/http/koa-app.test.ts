@@ -6,6 +6,7 @@ import type { AppContext } from '@signet/server/http/context';
 import { KoaApp } from '@signet/server/http/koa-app';
 import test, { type ExecutionContext } from 'ava';
 import Koa from 'koa';
+import { runProgram } from '#support/run-program';
 
 type Handler = (ctx: AppContext) => void;
 
@@ -83,4 +84,22 @@ test('nothing waits for the end of an answer that is written already', async (t)
     ctx.res.end(String(ctx.res.listenerCount('finish')));
   });
   t.is(Number(own?.text), Number(koa?.text) - 1);
+});
+
+test('a stream is answered without the `fetch` of Node, whose code takes 60 ms to load', async (t) => {
+  const script = `
+    import { Readable } from 'node:stream';
+    import { KoaApp } from '@signet/server/http/koa-app';
+    // An import of it reads all of its members, of which one loads that code.
+    const { createServer, get } = process.getBuiltinModule('node:http');
+    const app = new KoaApp();
+    app.use((ctx) => { ctx.body = Readable.from(['one', 'two'], { objectMode: false }); });
+    const server = createServer(app.callback()).listen(0, '127.0.0.1', () =>
+      get({ port: server.address().port, agent: false }, (answer) => answer.resume().on('end', () => {
+        server.close();
+        console.log(answer.statusCode, process.moduleLoadList.some((name) => /undici/.test(name)));
+      })));`;
+  const args = ['--conditions=@signet/source', '--input-type=module', '--eval', script];
+  const { stdout, stderr } = await runProgram(process.execPath, args);
+  t.is(stdout, '200 false\n', stderr);
 });
