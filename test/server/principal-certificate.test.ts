@@ -99,13 +99,14 @@ const usages = ['1.3.6.1.5.5.7.3.2'];
 const signs = new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true);
 
 test('an authority is nobody, also where its key usages do not let it sign certificates', async (t) => {
-  const make = async (isAuthority: boolean, extensions: readonly x509.Extension[] = []) =>
+  const make = async (isAuthority: boolean | 'unsaid', extensions: readonly x509.Extension[] = []) =>
     (await makeCertificate({ name: 'media.player', usages, isAuthority, extensions })).certificate;
   t.is(outcome(await make(true)), 'authority');
   const onlySigns = await make(true, [signs]);
   t.false(onlySigns.ca);
   t.is(outcome(onlySigns), 'authority');
   t.is(outcome(await make(false, [signs])), 'identity media.player');
+  t.is(outcome(await make('unsaid', [signs])), 'identity media.player');
 });
 
 test('a certificate that says nothing of its use is for nobody', async (t) => {

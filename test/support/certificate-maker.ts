@@ -19,7 +19,8 @@ export interface CertificateWish {
   readonly name: string;
   /** Default: itself. */
   readonly issuer?: MadeCertificate;
-  readonly isAuthority?: boolean;
+  /** Default: false; `unsaid`: without the extension. */
+  readonly isAuthority?: boolean | 'unsaid';
   /** Default: no bound. */
   readonly pathLength?: number;
   /** Bits of an RSA key; default: a key of P-256. */
@@ -53,7 +54,9 @@ export async function makeCertificate(wish: CertificateWish): Promise<MadeCertif
     signingKey: (wish.issuer?.keys ?? keys).privateKey,
     signingAlgorithm: { ...(wish.issuer?.keys ?? keys).privateKey.algorithm, hash: 'SHA-256' },
     extensions: [
-      new x509.BasicConstraintsExtension(wish.isAuthority ?? false, wish.pathLength, true),
+      ...(wish.isAuthority === 'unsaid'
+        ? []
+        : [new x509.BasicConstraintsExtension(wish.isAuthority ?? false, wish.pathLength, true)]),
       ...(wish.usages === undefined ? [] : [new x509.ExtendedKeyUsageExtension([...wish.usages])]),
       ...(wish.extensions ?? []),
     ],
