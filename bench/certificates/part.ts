@@ -7,6 +7,7 @@ import { formatNumber, formatSpread, markdownTable, verdict } from '../measure/r
 import { ratioOf, type Spread, spreadOf } from '../measure/statistics.ts';
 import type { CountOrder, Counts } from './counted-works.ts';
 import { fullStoreTable } from './full-store.ts';
+import { costsOverHttps, overHttps } from './over-https.ts';
 import { type LoneWork, syncsOfLone } from './syncs.ts';
 import { alone, leastName, newAlone, openWorks, refreshed, runWork, type Work } from './works.ts';
 
@@ -42,12 +43,14 @@ async function measure(works: readonly Work[], quick: boolean): Promise<(name: s
 export async function certificatesPart({ folder, quick, counter }: PartContext): Promise<PartReport> {
   const { rounds, times } = planOf(quick);
   const { works, close } = await openWorks(folder, (rounds + 1) * times);
-  const costsOf = await measure(works, quick);
+  const inProcess = await measure(works, quick);
   await close();
+  const https = await costsOverHttps(folder, quick);
+  const costsOf = (name: string) => (name === overHttps ? https : inProcess(name));
   const shareOf = (name: string) => ratioOf(costsOf(leastName), costsOf(name));
   const counts = counter && (await countedIn(folder, counter));
   const countedShare = (name: string) => counts?.[name] && ratioOf(counts[leastName] ?? [], counts[name]);
-  const rows = works.map(({ name }) => [
+  const rows = [...works.map(({ name }) => name), overHttps].map((name) => [
     name,
     formatSpread(spreadOf(costsOf(name))),
     formatSpread(shareOf(name)),
@@ -131,6 +134,7 @@ function figuresOf(shareOf: (name: string) => Spread, inInstructions: Spread | u
   return [
     { ...share('refresh-16', refreshed(16)), aim: { kind: 'at least', value: aimOf(refreshed(16)) } },
     ...(inInstructions === undefined ? [] : [{ ...countedRefresh, value: inInstructions }]),
+    share('over-https', overHttps),
     share('refresh-alone', alone),
     ...counted('refresh-alone', 'a refresh alone', syncs.refresh).map((figure) => ({ ...figure, aim: twoSyncs })),
     share('register-alone', newAlone),

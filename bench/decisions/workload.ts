@@ -3,7 +3,7 @@ export const layouts = ['many roles', 'one role'] as const;
 export type Layout = (typeof layouts)[number];
 
 /** Field of the assertions that holds wildcards. */
-export const kinds = ['exact', 'prefix', 'inner', 'action prefix', 'role pattern'] as const;
+export const kinds = ['exact', 'prefix', 'inner', 'action prefix', 'role pattern', 'mixed'] as const;
 export type Kind = (typeof kinds)[number];
 
 /** Requests of a round. */
@@ -73,7 +73,14 @@ function createRandom(seed: number): (below: number) => number {
   };
 }
 
-function ruleOf(kind: Kind, index: number, roles: number): Rule {
+/** Kind of wildcard of one rule: a mixed policy has a tenth of each kind, and exact names for the rest. */
+function kindAt(kind: Kind, index: number): Kind {
+  if (kind !== 'mixed') return kind;
+  return kinds.slice(1, -1)[index % 10] ?? 'exact';
+}
+
+function ruleOf(policyKind: Kind, index: number, roles: number): Rule {
+  const kind = kindAt(policyKind, index);
   return {
     effect: isDeny(index) ? 'DENY' : 'ALLOW',
     role: kind === 'role pattern' ? `team.${index % roles}.*` : `duty.${index % roles}`,
@@ -118,10 +125,12 @@ function questionOf(
   const hit = mix.startsWith('hit');
   const index = random(size);
   const part = random(100);
-  const roleName = (role: number): string => (kind === 'role pattern' ? `team.${role}.x${part}` : `duty.${role}`);
+  const roleName = (role: number): string =>
+    kindAt(kind, index) === 'role pattern' ? `team.${role}.x${part}` : `duty.${role}`;
   const asked = hit ? index : missedIndex(index, size, random);
-  const action = kind === 'action prefix' ? `op.${asked}.x${part}` : actionOf(asked);
-  const entity = kind === 'action prefix' ? `item.${index % 10}` : matchingResource(kind, asked, part);
+  const askedKind = kindAt(kind, asked);
+  const action = askedKind === 'action prefix' ? `op.${asked}.x${part}` : actionOf(asked);
+  const entity = askedKind === 'action prefix' ? `item.${asked % 10}` : matchingResource(askedKind, asked, part);
   return {
     roles: mix.endsWith('50 roles') ? fiftyRoles(index % roles, roles, roleName, random) : [roleName(index % roles)],
     action,

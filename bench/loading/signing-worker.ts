@@ -70,7 +70,8 @@ async function measure({ megabytes, countIn }: SigningOrder): Promise<OwnCost | 
   settle();
   const sign = async () => {
     const { json } = await publisher.publish(large, 'rfc7515').issue();
-    if (json.length < megabytes * 1_000_000) throw new Error('the bundle is too small');
+    const bytes = json.reduce((total, part) => total + part.length, 0);
+    if (bytes < megabytes * 1_000_000) throw new Error('the bundle is too small');
   };
   return countIn === undefined ? measureOwn(sign) : costOf(sign, countIn);
 }

@@ -9,6 +9,7 @@ import { spreadOf } from '../measure/statistics.ts';
 import { type Contender, createPeers, peerNames } from '../token/contenders.ts';
 import { startLoad } from '../token/load-generator.ts';
 import { createSignet } from '../token/signet.ts';
+import { updaterResidents } from './updater.ts';
 
 const serverProcessor = 1;
 const tokens = 10_000;
@@ -33,9 +34,11 @@ export async function memoryPart({ folder, quick }: PartContext): Promise<PartRe
   const peers = (await createPeers(folder)).filter(({ name }) => name !== peerNames.oidc);
   const contenders = [...peers, asPacked(signet, program, ours), asPacked(signet, program, pair, '--workers', '2')];
   const held = new Map<string, Held[]>(contenders.map(({ name }) => [name, []]));
-  for (let round = 0; round < (quick ? 1 : 5); round += 1) {
+  const rounds = quick ? 1 : 5;
+  for (let round = 0; round < rounds; round += 1) {
     for (const contender of contenders) held.get(contender.name)?.push(await measure(contender, folder));
   }
+  const updater = spreadOf(await updaterResidents(folder, asPacked(signet, program, ours), { rounds, settleMs }));
   const of = (name: string, pick: (one: Held) => number) => spreadOf((held.get(name) ?? []).map(pick));
   const rows = contenders.map(({ name }) => [
     name,
@@ -62,8 +65,16 @@ export async function memoryPart({ folder, quick }: PartContext): Promise<PartRe
       of(pair, (one) => one.last),
       90,
     ),
+    figure('updater', 'resident memory of an updater that has fetched a small bundle', updater, 90),
   ];
-  return { markdown: [title, markdownTable(head, rows), verdicts(figures)].join('\n\n'), figures };
+  return {
+    markdown: [
+      title,
+      markdownTable(head, [...rows, ['the updater', '1', formatSpread(updater), '']]),
+      verdicts(figures),
+    ].join('\n\n'),
+    figures,
+  };
 }
 
 const title = `## Memory\n\nResident memory of all processes of a server, MiB: ${settleMs / 1000} s after it answers, and after ${tokens.toLocaleString('en-US')} tokens. Ours is installed from its package and has a small store. Pages that several processes have count for each of them.`;

@@ -55,14 +55,28 @@ export const chapters: readonly Chapter[] = [
     name: 'certificates',
     title: 'Certificates',
     meaning:
-      'Rate of certificates as a share of the least work (read a key, verify one signature, make one), the store included. What is asked one at a time waits for the disk: that is what its share says.',
+      'Rate of certificates as a share of the least work (read a key, verify one signature, make one), the store included. Requests one at a time wait for the disk; over mutual TLS the request itself costs more than the certificate.',
     figures: ['certificates/'],
+  },
+  {
+    name: 'imports',
+    title: 'Importing a library',
+    meaning:
+      'Processor time and memory of an import in a process of its own, beyond a peer: each function, test run and command pays it.',
+    figures: ['imports/'],
+  },
+  {
+    name: 'holds',
+    title: 'Management requests beside tokens',
+    meaning:
+      'Longest time for which one management request keeps the server from answering others, on a domain that fills its quotas.',
+    figures: ['holds/'],
   },
   {
     name: 'memory',
     title: 'A small server: memory',
     meaning:
-      'Resident memory of all processes of one `signet serve` with a small store: what the smallest machine needs.',
+      'Resident memory of all processes of one `signet serve` with a small store, what the smallest machine needs, and of an updater, which every host runs.',
     figures: ['memory/'],
   },
   {

@@ -12,7 +12,12 @@ export interface Contender {
   readonly bundle?: (baseUrl: string) => Target;
 }
 
-export const peerNames = { bare: '(a) bare node:https', koa: '(b) Koa that only signs', oidc: '(c) oidc-provider' };
+export const peerNames = {
+  bare: '(a) bare node:https',
+  koa: '(b) Koa that only signs',
+  lean: "(b') Koa without router and parser",
+  oidc: '(c) oidc-provider',
+};
 
 const connections = 8;
 
@@ -47,7 +52,7 @@ export function formTarget(
   return { ...base, url, method: 'POST', headers, body, expect: 200 };
 }
 
-/** The three peers, with certificates of an authority made for this run. */
+/** The four peers, with certificates of an authority made for this run. */
 export async function createPeers(folder: string): Promise<readonly Contender[]> {
   const authority = await createAuthority();
   const server = await issueIdentity(authority, 'benchmark.server', folder);
@@ -72,6 +77,7 @@ export async function createPeers(folder: string): Promise<readonly Contender[]>
       bundle: (baseUrl) => getTarget(base, bundleUrl(baseUrl)),
       unchanged: (baseUrl, etag) => getTarget(base, bundleUrl(baseUrl), etag),
     },
+    { name: peerNames.lean, args: args('koa-lean.ts'), token: tokenOf(allRolesForm) },
     { name: peerNames.oidc, args: args('oidc.ts'), token: tokenOf(namedRolesForm) },
   ];
 }

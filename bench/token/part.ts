@@ -11,6 +11,7 @@ import { createSignet, signetName } from './signet.ts';
 
 const aims = [
   { id: 'koa', peer: peerNames.koa, aim: 1 },
+  { id: 'lean-koa', peer: peerNames.lean },
   { id: 'bare', peer: peerNames.bare, aim: 1.75 },
   { id: 'oidc-provider', peer: peerNames.oidc, aim: 0.42 },
 ];
@@ -27,7 +28,7 @@ export async function tokenPart({ folder, quick, counter }: PartContext): Promis
     }
     return cpuRounds(
       running,
-      quick ? { warmUp: 1500, rounds: 5, requests: 500 } : { warmUp: 16_000, rounds: 21, requests: 1500 },
+      quick ? { warmUp: 16_000, rounds: 5, requests: 500 } : { warmUp: 16_000, rounds: 21, requests: 1500 },
     );
   });
   const instructions =
