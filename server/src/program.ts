@@ -1,169 +1,206 @@
 import { Command, CommanderError } from 'commander';
 import { exitStatus } from './cli/exit-status.ts';
+import { usageMessage } from './cli/usage-message.ts';
+
+type CommandEntry = readonly [name: string, about: string, load: () => Promise<Command>];
 
 /**
- * Commands of `signet`, in the order of the help text, with their descriptions there. Each is loaded on use: `--version`, the help text and the
+ * Commands of `signet` by task, in the order of the help text, with their descriptions there. Each is loaded on use: `--version`, the help text and the
  * error for an unknown command load none, and a token needs no database.
  */
-const commands: readonly (readonly [name: string, about: string, load: () => Promise<Command>])[] = [
+const commandGroups: readonly (readonly [heading: string, commands: readonly CommandEntry[]])[] = [
   [
-    'init',
-    'make authority, server certificate, keys, store, first administrator and signet.yaml in a new folder',
-    async () => (await import('./cli/init.ts')).initCommand(),
+    'Run a server:',
+    [
+      [
+        'init',
+        'make authority, server certificate, keys, store, first administrator and signet.yaml in a new folder',
+        async () => (await import('./cli/init.ts')).initCommand(),
+      ],
+      [
+        'serve',
+        'run the token server until SIGINT or SIGTERM',
+        async () => {
+          const { keepYoungHeapSmall } = await import('./cli/young-heap.ts');
+          keepYoungHeapSmall();
+          return (await import('./cli/serve.ts')).serveCommand();
+        },
+      ],
+      [
+        'dev',
+        'run token server, updater and example provider with sample data, until Ctrl-C',
+        async () => (await import('./dev/dev-command.ts')).devCommand(),
+      ],
+      [
+        'doctor',
+        'check certificate, chain, server, clock, keys and policy, and say what to do; exit status 1 on a failure',
+        async () => (await import('./cli/doctor.ts')).doctorCommand(),
+      ],
+      [
+        'config',
+        'the configuration of the server',
+        async () => (await import('./cli/config/config-command.ts')).configCommand(),
+      ],
+      ['store', 'the store of the server', async () => (await import('./cli/store-command.ts')).storeCommand()],
+      [
+        'backup',
+        'copy the store into a new file, while servers run; keys are separate files',
+        async () => (await import('./cli/backup-command.ts')).backupCommand(),
+      ],
+      [
+        'restore',
+        'replace the store by a backup, under a new epoch; stop the servers first',
+        async () => (await import('./cli/restore-command.ts')).restoreCommand(),
+      ],
+    ],
   ],
   [
-    'serve',
-    'run the token server until SIGINT or SIGTERM',
-    async () => {
-      const { keepYoungHeapSmall } = await import('./cli/young-heap.ts');
-      keepYoungHeapSmall();
-      return (await import('./cli/serve.ts')).serveCommand();
-    },
+    'Change access:',
+    [
+      [
+        'plan',
+        'show what the documents of a folder would change, and whose access; exit status 1 when `signet apply` would refuse them',
+        async () => (await import('./cli/plan/plan.ts')).planCommand(),
+      ],
+      [
+        'apply',
+        'load the documents of a folder into the store, in one transaction',
+        async () => (await import('./cli/apply.ts')).applyCommand(),
+      ],
+      [
+        'test',
+        'run the policy tests of a folder against its documents',
+        async () => (await import('./cli/test.ts')).testCommand(),
+      ],
+      [
+        'import',
+        'convert the export of another system to documents for `signet plan`',
+        async () => (await import('./cli/import-command.ts')).importCommand(),
+      ],
+      [
+        'export',
+        'write the domains of the store as documents; applied again they change nothing',
+        async () => (await import('./cli/export.ts')).exportCommand(),
+      ],
+      [
+        'domain',
+        'domains: the owners of everything else',
+        async () => (await import('./cli/manage/domain.ts')).domainCommand(),
+      ],
+      [
+        'role',
+        'roles: the members that policies grant access to',
+        async () => (await import('./cli/manage/member-list-commands.ts')).roleCommand(),
+      ],
+      [
+        'group',
+        'groups: principals that roles take as one member',
+        async () => (await import('./cli/manage/member-list-commands.ts')).groupCommand(),
+      ],
+      ['policy', 'policies: what roles may do', async () => (await import('./cli/manage/policy.ts')).policyCommand()],
+      [
+        'service',
+        'services: the programs that have an identity',
+        async () => (await import('./cli/manage/service.ts')).serviceCommand(),
+      ],
+      [
+        'search',
+        'find where a principal is a member, or which assertions name a resource or action',
+        async () => (await import('./cli/manage/search-command.ts')).searchCommand(),
+      ],
+      [
+        'reviews',
+        'list the members whose review is due, the oldest first',
+        async () => (await import('./cli/manage/search-command.ts')).reviewsCommand(),
+      ],
+    ],
   ],
   [
-    'dev',
-    'run token server, updater and example provider with sample data, until Ctrl-C',
-    async () => (await import('./dev/dev-command.ts')).devCommand(),
+    'Ask about access:',
+    [
+      ['access', 'ask who may do what', async () => (await import('./cli/access-command.ts')).accessCommand()],
+      ['roles', 'list the roles of a principal', async () => (await import('./cli/roles.ts')).rolesCommand()],
+      ['audit', 'who changed what, when and why', async () => (await import('./cli/audit.ts')).auditCommand()],
+    ],
   ],
   [
-    'plan',
-    'say what the documents of a folder would change, and whose access; exit status 1 when `signet apply` would refuse them',
-    async () => (await import('./cli/plan/plan.ts')).planCommand(),
+    'Get tokens and certificates:',
+    [
+      ['token', 'get, keep, sign and inspect tokens', async () => (await import('./cli/token.ts')).tokenCommand()],
+      [
+        'fetch',
+        'call a protected service with a token; exit status 1 unless it answers 2xx',
+        async () => (await import('./cli/fetch.ts')).fetchCommand(),
+      ],
+      [
+        'login',
+        'log in with the OpenID Connect issuer that the server trusts, and get a certificate for some hours',
+        async () => (await import('./cli/login-command.ts')).loginCommand(),
+      ],
+      [
+        'identity',
+        'get and renew the certificate of an instance, or have one issued for a person',
+        async () => (await import('./cli/identity.ts')).identityCommand(),
+      ],
+      ['cert', 'get certificates', async () => (await import('./cli/cert.ts')).certCommand()],
+      ['aws', 'temporary credentials for AWS', async () => (await import('./cli/aws.ts')).awsCommand()],
+    ],
   ],
   [
-    'apply',
-    'load the documents of a folder into the store, in one transaction',
-    async () => (await import('./cli/apply.ts')).applyCommand(),
+    'Keys, authorities and certificates:',
+    [
+      ['keys', 'the keys that sign tokens and bundles', async () => (await import('./cli/keys.ts')).keysCommand()],
+      [
+        'ca',
+        'your own certificate authority: root, issuers of a server, revocation',
+        async () => (await import('./cli/ca.ts')).caCommand(),
+      ],
+      [
+        'certificate',
+        'list and revoke certificates that the server issued',
+        async () => (await import('./cli/certificate.ts')).certificateCommand(),
+      ],
+      ['instance', 'instances of services', async () => (await import('./cli/instance-command.ts')).instanceCommand()],
+    ],
   ],
   [
-    'domain',
-    'domains: the owners of everything else',
-    async () => (await import('./cli/manage/domain.ts')).domainCommand(),
-  ],
-  [
-    'role',
-    'roles: who may be given what policies say',
-    async () => (await import('./cli/manage/member-list-commands.ts')).roleCommand(),
-  ],
-  [
-    'group',
-    'groups: principals that roles take as one member',
-    async () => (await import('./cli/manage/member-list-commands.ts')).groupCommand(),
-  ],
-  ['policy', 'policies: what roles may do', async () => (await import('./cli/manage/policy.ts')).policyCommand()],
-  [
-    'service',
-    'services: the programs that have an identity',
-    async () => (await import('./cli/manage/service.ts')).serviceCommand(),
-  ],
-  [
-    'search',
-    'find where a principal is a member, or which assertions name a resource or action',
-    async () => (await import('./cli/manage/search-command.ts')).searchCommand(),
-  ],
-  [
-    'reviews',
-    'list the members whose review is due, the oldest first',
-    async () => (await import('./cli/manage/search-command.ts')).reviewsCommand(),
-  ],
-  [
-    'export',
-    'write the domains of the store as documents; applied again they change nothing',
-    async () => (await import('./cli/export.ts')).exportCommand(),
-  ],
-  [
-    'import',
-    'write what another system says as documents for `signet plan`',
-    async () => (await import('./cli/import-command.ts')).importCommand(),
-  ],
-  [
-    'test',
-    'run the cases of a folder against its documents',
-    async () => (await import('./cli/test.ts')).testCommand(),
-  ],
-  ['token', 'get, keep, sign and inspect tokens', async () => (await import('./cli/token.ts')).tokenCommand()],
-  ['access', 'ask who may do what', async () => (await import('./cli/access-command.ts')).accessCommand()],
-  [
-    'login',
-    'log in with the issuer that the server trusts, and get a certificate for some hours',
-    async () => (await import('./cli/login-command.ts')).loginCommand(),
-  ],
-  [
-    'identity',
-    'get and keep the certificate of an instance, or have one made for a person',
-    async () => (await import('./cli/identity.ts')).identityCommand(),
-  ],
-  [
-    'certificate',
-    'certificates that were issued',
-    async () => (await import('./cli/certificate.ts')).certificateCommand(),
-  ],
-  ['instance', 'instances of services', async () => (await import('./cli/instance-command.ts')).instanceCommand()],
-  [
-    'ca',
-    'your own authority: what is done where the key of the root is, and the issuers of a server',
-    async () => (await import('./cli/ca.ts')).caCommand(),
-  ],
-  ['aws', 'temporary credentials for AWS', async () => (await import('./cli/aws.ts')).awsCommand()],
-  [
-    'fetch',
-    'call a protected service with a token; exit status 1 unless it answers 2xx',
-    async () => (await import('./cli/fetch.ts')).fetchCommand(),
-  ],
-  ['roles', 'roles that principals have', async () => (await import('./cli/roles.ts')).rolesCommand()],
-  ['cert', 'get certificates', async () => (await import('./cli/cert.ts')).certCommand()],
-  ['audit', 'who changed what, when and why', async () => (await import('./cli/audit.ts')).auditCommand()],
-  ['keys', 'the keys that sign tokens and bundles', async () => (await import('./cli/keys.ts')).keysCommand()],
-  [
-    'backup',
-    'copy the store into a new file, as of one instant, while servers go on; keys are files of their own',
-    async () => (await import('./cli/backup-command.ts')).backupCommand(),
-  ],
-  [
-    'restore',
-    'put a backup in the place of the store, under a new epoch; stop the servers first',
-    async () => (await import('./cli/restore-command.ts')).restoreCommand(),
-  ],
-  ['store', 'the store of the server', async () => (await import('./cli/store-command.ts')).storeCommand()],
-  [
-    'config',
-    'the configuration of the server',
-    async () => (await import('./cli/config/config-command.ts')).configCommand(),
-  ],
-  [
-    'schema',
-    'print the JSON Schema (draft 2020-12) of signet.yaml, updater.yaml, domain documents or policy tests',
-    async () => (await import('./cli/config/schema-command.ts')).schemaCommand(),
-  ],
-  [
-    'openapi',
-    'print the OpenAPI 3.1 document of the token server and the management API',
-    async () => (await import('./cli/openapi.ts')).openApiCommand(),
-  ],
-  [
-    'doctor',
-    'check certificate, chain, server, clock, keys and policy, and say what to do; exit status 1 on a failure',
-    async () => (await import('./cli/doctor.ts')).doctorCommand(),
-  ],
-  [
-    'completion',
-    'print a completion script: `source <(signet completion bash)`',
-    async () => (await import('./cli/completion.ts')).completionCommand(wholeProgram),
+    'For other programs:',
+    [
+      [
+        'schema',
+        'print the JSON Schema (draft 2020-12) of signet.yaml, updater.yaml, domain documents or policy tests',
+        async () => (await import('./cli/config/schema-command.ts')).schemaCommand(),
+      ],
+      [
+        'openapi',
+        'print the OpenAPI 3.1 document of the token server and the management API',
+        async () => (await import('./cli/openapi.ts')).openApiCommand(),
+      ],
+      [
+        'completion',
+        'print a completion script: `source <(signet completion bash)`',
+        async () => (await import('./cli/completion.ts')).completionCommand(wholeProgram),
+      ],
+    ],
   ],
 ];
 
+const commands = commandGroups.flatMap(([, entries]) => entries);
+
 /** Command line without its actions. Loads the commands that `argv` may mean; the others are known by name. */
 export async function createProgram(version: string, argv: readonly string[]): Promise<Command> {
-  const program = new Command('signet')
+  const program: Command = new Command('signet')
     .description('Machine identity and authorization: token server and its tools')
     .version(version)
     .option('--config <file>', 'configuration file (default: SIGNET_CONFIG, else .signet/signet.yaml)')
     .exitOverride()
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'signet: ')) });
-  for (const [name, about, load] of commands) {
-    const command = argv.includes(name) ? await load() : new Command(name).description(about);
-    inherit(command, program);
-    program.addCommand(command);
+    .configureOutput({ outputError: (text, write) => write(usageMessage(text, program, argv)) });
+  for (const [heading, entries] of commandGroups) {
+    for (const [name, about, load] of entries) {
+      const command = argv.includes(name) ? await load() : new Command(name).description(about);
+      inherit(command, program);
+      program.addCommand(command.helpGroup(heading));
+    }
   }
   // The arguments of a command that is not loaded are unknown: the list omits them for all.
   return program.configureHelp({ subcommandTerm: (command) => command.name() });

@@ -72,12 +72,12 @@ test('a half-rotated pair keeps the old one until the other half is there', asyn
 });
 
 const damages: readonly { note: string; damage: (file: string) => void; message: string }[] = [
-  { note: 'removed', damage: unlinkSync, message: 'certificate cannot be read' },
-  { note: 'emptied', damage: (file) => writeFileSync(file, ''), message: 'certificate is not a PEM certificate' },
+  { note: 'removed', damage: unlinkSync, message: 'does not exist' },
+  { note: 'emptied', damage: (file) => writeFileSync(file, ''), message: 'is empty' },
   {
     note: 'overwritten with something else',
     damage: (file) => writeFileSync(file, 'rubbish'),
-    message: 'certificate is not a PEM certificate',
+    message: 'holds no certificate in PEM form',
   },
 ];
 
@@ -87,7 +87,10 @@ for (const { note, damage, message } of damages) {
     damage(player.certFile);
     clock.advance(1000);
     t.true(await client.access.check(ask));
-    t.like(await client.identity(), { thumbprint: player.thumbprint, problem: { code: 'invalid-identity', message } });
+    t.like(await client.identity(), {
+      thumbprint: player.thumbprint,
+      problem: { code: 'invalid-identity', message: `certificate \`${player.certFile}\` ${message}` },
+    });
   });
 }
 
@@ -130,9 +133,9 @@ test('an identity that cannot be used is refused at once, without quoting it', a
   const good = { baseUrl: 'https://localhost/v1', certificate: player.cert, key: player.key, caBundle: pki.ca };
   const cases: readonly [Partial<typeof good>, string][] = [
     [{ key: other.key }, 'key is not the key of the certificate'],
-    [{ key: '-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----' }, 'key is not a PEM private key'],
-    [{ caBundle: '-----BEGIN NOTHING-----' }, 'caBundle holds no PEM certificate'],
-    [{ certificate: join(folder, 'missing.pem') }, 'certificate cannot be read'],
+    [{ key: '-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----' }, 'key cannot be read'],
+    [{ caBundle: '-----BEGIN NOTHING-----' }, 'caBundle holds no certificate in PEM form'],
+    [{ certificate: join(folder, 'missing.pem') }, `certificate \`${join(folder, 'missing.pem')}\` does not exist`],
   ];
   for (const [change, message] of cases) {
     const error = t.throws(() => createClient({ ...good, ...change }));

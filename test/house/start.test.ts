@@ -38,11 +38,13 @@ const output = 'policy-engine/src/program-output.ts';
 const signet = {
   program: 'server/bin/signet.js',
   files: [
+    'policy-engine/src/nearest.ts',
     output,
     'policy-engine/src/tls-environment.ts',
-    ...['bin/signet.js', 'bin/start.js', 'src/cli/exit-status.ts', 'src/main.ts', 'src/program.ts'].map(
+    ...['bin/signet.js', 'bin/start.js', 'src/cli/exit-status.ts', 'src/cli/usage-message.ts', 'src/main.ts'].map(
       (file) => `server/${file}`,
     ),
+    'server/src/program.ts',
   ],
 };
 const updater = {
@@ -112,5 +114,5 @@ test('what is known of the commands without loading them is what they say themse
 
 test('a word that is no command is answered with the nearest one, though none is loaded', async (t) => {
   const { stderr } = await runProgram(process.execPath, [join(repository, 'server/bin/signet.js'), 'tokne']);
-  t.is(stderr, "signet: unknown command 'tokne'\n(Did you mean token?)\n");
+  t.is(stderr, "signet: unknown command 'tokne': did you mean `token`?\n");
 });

@@ -379,7 +379,11 @@ test('join tokens end with their instance', async (t) => {
     return world.as()('/instance', json({ ...body, csr: instanceRequest(id) }));
   };
   const ended = await attempt('j-1', unspent);
-  t.deepEqual(ended.body, { code: 403, message: 'attestationData is not a valid join token for this instance' });
+  t.deepEqual(ended.body, {
+    code: 403,
+    message:
+      'attestationData is not a valid join token for this instance: it was used, has expired or belongs to another one; `signet instance token` makes one',
+  });
   t.is((await attempt('j-2', neighbour)).status, 201);
   t.is((await attempt('j-1', await world.token('j-1'))).status, 201, 'a token of afterwards counts');
 

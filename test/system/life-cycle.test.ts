@@ -84,7 +84,7 @@ test('a second one in the same folder is refused, and a program that ends is sai
 
 for (const [name, args, status, stderr] of [
   ['nothing to do', [], 2, /Usage: signet/],
-  ['an unknown command', ['tokens'], 2, /^signet: unknown command 'tokens'\n\(Did you mean token\?\)\n$/],
+  ['an unknown command', ['tokens'], 2, /^signet: unknown command 'tokens': did you mean `token`\?\n$/],
   ['an unknown option', ['keys', 'list', '--all'], 2, /^signet: unknown option '--all'\n/],
   ['a missing option', ['token', 'get'], 2, /^signet: required option '--domain <domain>' not specified\n$/],
   ['a port that is none', ['dev', '--port', 'x'], 2, /^signet: .*port.*\n$/],

@@ -1,7 +1,8 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { formatTimestamp } from '@signet/policy-engine/clock';
+import { pemFault } from '@signet/policy-engine/internal/files';
 import { SignetClientError } from '../client-errors.ts';
 
 /** Sources of the client's certificate chain, its key and the trusted CA certificates: file names, or PEM text. */
@@ -34,15 +35,31 @@ function isPem(value: string): boolean {
   return value.includes('-----BEGIN ');
 }
 
-function unreadable(part: string, cause: unknown): SignetClientError {
-  return new SignetClientError('invalid-identity', `${part} cannot be read`, { cause });
+type Part = (typeof parts)[number];
+
+/** Name of a part in messages, with its file where it is one. */
+function nameOf(source: IdentitySource, part: Part): string {
+  return isPem(source[part]) ? part : `${part} \`${source[part]}\``;
+}
+
+function unreadable(source: IdentitySource, part: Part, cause: unknown): SignetClientError {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  const reason = code === 'ENOENT' ? 'does not exist' : `cannot be read${code === '' ? '' : ` (${code})`}`;
+  return new SignetClientError('invalid-identity', `${nameOf(source, part)} ${reason}`, { cause });
+}
+
+/** Text of a part whose form is right. Throws `invalid-identity`. */
+function textOf(source: IdentitySource, part: Part, bytes: Buffer): string {
+  const fault = pemFault(bytes, part === 'key' ? 'key' : 'certificate');
+  if (fault !== undefined) throw new SignetClientError('invalid-identity', `${nameOf(source, part)} ${fault}`);
+  return bytes.toString('utf8');
 }
 
 function parseAuthorities(caBundle: string): string {
   try {
     new X509Certificate(caBundle);
   } catch (cause) {
-    throw new SignetClientError('invalid-identity', 'caBundle holds no PEM certificate', { cause });
+    throw new SignetClientError('invalid-identity', 'caBundle holds a certificate that cannot be read', { cause });
   }
   return caBundle;
 }
@@ -53,18 +70,34 @@ function parseKeyPair(certificate: string, key: string): KeyPair {
   try {
     leaf = new X509Certificate(certificate);
   } catch (cause) {
-    throw new SignetClientError('invalid-identity', 'certificate is not a PEM certificate', { cause });
+    throw new SignetClientError('invalid-identity', 'certificate cannot be read', { cause });
   }
-  let matches: boolean;
+  let privateKey: KeyObject;
   try {
-    matches = leaf.checkPrivateKey(createPrivateKey(key));
+    privateKey = createPrivateKey(key);
   } catch {
     // no cause: the parser's error could quote the key
-    throw new SignetClientError('invalid-identity', 'key is not a PEM private key');
+    throw new SignetClientError('invalid-identity', 'key cannot be read');
   }
-  if (!matches) throw new SignetClientError('invalid-identity', 'key is not the key of the certificate');
+  if (!leaf.checkPrivateKey(privateKey)) throw otherKey(certificate, privateKey);
   const thumbprint = Buffer.from(leaf.fingerprint256.replaceAll(':', ''), 'hex').toString('base64url');
   return { certificate, key, thumbprint, subject: leaf.subject, notAfter: leaf.validToDate.getTime() };
+}
+
+/** The error for a key that is not that of the first certificate: a chain in the wrong order is the usual cause. */
+function otherKey(chain: string, key: KeyObject): SignetClientError {
+  const blocks = chain.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  const isReversed = blocks.slice(1, 10).some((block) => {
+    try {
+      return new X509Certificate(block).checkPrivateKey(key);
+    } catch {
+      return false;
+    }
+  });
+  const reason = isReversed
+    ? 'certificate holds its chain in the wrong order: the certificate of the key must come first, then its issuers'
+    : 'key is not the key of the certificate';
+  return new SignetClientError('invalid-identity', reason);
 }
 
 /**
@@ -83,12 +116,14 @@ export function expiryProblem({ subject, notAfter }: KeyPair, now: number): Sign
 /** Reads and checks an identity. Throws `invalid-identity`. */
 export function readIdentitySync(source: IdentitySource): Identity {
   const [certificate = '', key = '', caBundle = ''] = parts.map((part) => {
-    if (isPem(source[part])) return source[part];
+    if (isPem(source[part])) return textOf(source, part, Buffer.from(source[part]));
+    let bytes: Buffer;
     try {
-      return readFileSync(source[part], 'utf8');
+      bytes = readFileSync(source[part]);
     } catch (cause) {
-      throw unreadable(part, cause);
+      throw unreadable(source, part, cause);
     }
+    return textOf(source, part, bytes);
   });
   return { ...parseKeyPair(certificate, key), caBundle: parseAuthorities(caBundle) };
 }
@@ -102,13 +137,15 @@ export function checkIdentity(source: IdentitySource, now: number): void {
   if (problem !== undefined) throw problem;
 }
 
-async function readPart(source: IdentitySource, part: (typeof parts)[number]): Promise<string> {
-  if (isPem(source[part])) return source[part];
+async function readPart(source: IdentitySource, part: Part): Promise<string> {
+  if (isPem(source[part])) return textOf(source, part, Buffer.from(source[part]));
+  let bytes: Buffer;
   try {
-    return await readFile(source[part], 'utf8');
+    bytes = await readFile(source[part]);
   } catch (cause) {
-    throw unreadable(part, cause);
+    throw unreadable(source, part, cause);
   }
+  return textOf(source, part, bytes);
 }
 
 /** Reads and checks the certificate and its key. Throws `invalid-identity`. */

@@ -30,6 +30,29 @@ export function isBrokenConnection(error: unknown): boolean {
   return codes.some((code) => brokenCodes.has(code)) && !codes.some((code) => tlsCode.test(code));
 }
 
+/** Explanations of the usual failures, by the code of OpenSSL, Node or the system. */
+const explanations: readonly (readonly [codes: RegExp, text: string])[] = [
+  [
+    /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_.*)$/,
+    'its certificate was issued by none of the CA certificates that the client was given: give those of this server',
+  ],
+  [/^(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)$/, 'its certificate is for another host name'],
+  [/^CERT_HAS_EXPIRED$/, 'its certificate has expired'],
+  [/^CERT_NOT_YET_VALID$/, 'its certificate is not valid yet: compare the clocks'],
+  [
+    /^ERR_SSL_.*(ALERT|CERTIFICATE_REQUIRED)/,
+    'it refused the client certificate: it must be one that this server or its authority issued',
+  ],
+  [/^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/, 'it does not speak TLS on this port'],
+  [/^ECONNREFUSED$/, 'nothing listens on this port'],
+  [/^(ENOTFOUND|EAI_AGAIN)$/, 'the name has no address'],
+];
+
+function explanationOf(code: string): string {
+  const found = explanations.find(([codes]) => codes.test(code));
+  return found === undefined ? '' : `: ${found[1]}`;
+}
+
 /** Maps an error below HTTP to an error of the client. `host` is where the request went. */
 export function transportError(error: unknown, host: string): SignetClientError {
   if (error instanceof SignetClientError) return error;
@@ -45,7 +68,11 @@ export function transportError(error: unknown, host: string): SignetClientError 
   const impostor = causesOf(error).find((each) => 'code' in each && each.code === serverIdentityCode);
   if (impostor !== undefined) return new SignetClientError('tls', impostor.message, options);
   if (codes.some((each) => tlsCode.test(each))) {
-    return new SignetClientError('tls', `no trusted connection to \`${host}\` (${code})`, options);
+    return new SignetClientError(
+      'tls',
+      `no trusted connection to \`${host}\` (${code})${explanationOf(code)}`,
+      options,
+    );
   }
-  return new SignetClientError('unreachable', `\`${host}\` cannot be reached (${code})`, options);
+  return new SignetClientError('unreachable', `\`${host}\` cannot be reached (${code})${explanationOf(code)}`, options);
 }

@@ -16,3 +16,4 @@ export {
   syncFileSync,
 } from './file-calls.ts';
 export { type HeldFile, holdFile, type LockWait, lockFile } from './file-lock.ts';
+export { pemFault } from './pem-fault.ts';

@@ -36,7 +36,10 @@ export function isKnownIdentity(name: PrincipalName, snapshot: Snapshot): boolea
  */
 export function requireKnownIdentity(name: PrincipalName, snapshot: Snapshot, issuedAt?: number): void {
   if (!isKnownIdentity(name, snapshot)) {
-    throw new UnauthenticatedError('client certificate names no enabled service', { detail: { claimed: name } });
+    throw new UnauthenticatedError(
+      'client certificate names no enabled service: its domain must have the service, enabled',
+      { detail: { claimed: name } },
+    );
   }
   if (issuedAt !== undefined) requireOwnTime(name, issuedAt, credentialsOf(name, snapshot));
 }

@@ -19,7 +19,7 @@ interface BackupOptions {
 /** `signet backup`: a copy of the store, or of everything that a server needs, also while it is served. */
 export function backupCommand(): Command {
   return new Command('backup')
-    .description('copy the store into a new file, as of one instant, while servers go on; keys are files of their own')
+    .description('copy the store into a new file, while servers run; keys are separate files')
     .argument('<file>', 'the new file')
     .option('--all', 'with configuration, keys, certificates and documents, encrypted in the format of age')
     .option('--passphrase-file <file>', 'encrypt for whoever knows the passphrase in this file')

@@ -41,7 +41,7 @@ export function caCommand(): Command {
     .option('--json', 'print JSON')
     .action(action(async (options: RootListOptions) => print(await renewRootList(options, systemClock), options.json)));
   return new Command('ca')
-    .description('your own authority: what is done where the key of the root is, and the issuers of a server')
+    .description('your own certificate authority: root, issuers of a server, revocation')
     .addCommand(rootCommand())
     .addCommand(rootCrl)
     .addCommand(intermediateCommand())

@@ -37,7 +37,7 @@ export function certificateCommand(): Command {
     .option('--json', 'print JSON')
     .action(action(listOrphans));
   return new Command('certificate')
-    .description('certificates that were issued')
+    .description('list and revoke certificates that the server issued')
     .addCommand(show)
     .addCommand(issueLocallyCommand())
     .addCommand(revoke)

@@ -63,7 +63,7 @@ export function identityCommand(): Command {
     .option('--json', 'print JSON')
     .action(action(showIdentity));
   return new Command('identity')
-    .description('get and keep the certificate of an instance, or have one made for a person')
+    .description('get and renew the certificate of an instance, or have one issued for a person')
     .addCommand(run)
     .addCommand(once)
     .addCommand(status)

@@ -17,7 +17,9 @@ interface ImportOptions {
 
 /** `signet import athenz`: what another system says, as documents. */
 export function importCommand(): Command {
-  const command = new Command('import').description('write what another system says as documents for `signet plan`');
+  const command = new Command('import').description(
+    'convert the export of another system to documents for `signet plan`',
+  );
   command
     .command('athenz')
     .description('write a domain of Athenz as a document; what is not taken over is said on standard error')

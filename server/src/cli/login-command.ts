@@ -36,7 +36,7 @@ interface LoginOptions {
 /** `signet login`: a certificate for a person, by the login at an OpenID Connect issuer. */
 export function loginCommand(): Command {
   return new Command('login')
-    .description('log in with the issuer that the server trusts, and get a certificate for some hours')
+    .description('log in with the OpenID Connect issuer that the server trusts, and get a certificate for some hours')
     .option('--url <url>', 'base URL of the server (default: that of the login before, or of `npm start`)')
     .option('--ca <file>', 'CA certificates that the server is checked against, PEM (default: as for --url)')
     .option(

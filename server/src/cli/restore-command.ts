@@ -30,7 +30,7 @@ interface RestoreOptions {
 /** `signet restore`: a backup in the place of the store. */
 export function restoreCommand(): Command {
   return new Command('restore')
-    .description('put a backup in the place of the store, under a new epoch; stop the servers first')
+    .description('replace the store by a backup, under a new epoch; stop the servers first')
     .argument('<file>', 'what `signet backup` wrote')
     .option('--digest <hex>', 'what `signet backup` printed, for a backup that was sealed elsewhere', parseDigest)
     .option(

@@ -27,7 +27,7 @@ export function rolesCommand(): Command {
     .requiredOption('--principal <name>', 'about whom')
     .option('--json', 'print JSON')
     .action(action(checkRole));
-  return new Command('roles').description('roles that principals have').addCommand(list).addCommand(check);
+  return new Command('roles').description('list the roles of a principal').addCommand(list).addCommand(check);
 }
 
 async function listRoles(options: ListOptions): Promise<void> {

@@ -1,5 +1,5 @@
 import { InvalidNameError } from '@signet/policy-engine/names';
-import type { Command } from 'commander';
+import { Command } from 'commander';
 import { ConfigError } from '../config/config-error.ts';
 import { type Environment, processEnvironment } from '../config/env.ts';
 import {
@@ -59,7 +59,7 @@ export function warn(text: string): void {
 }
 
 /**
- * Wraps what a command does: an error becomes one line on standard error and the exit status of its kind. `fn` gets what
+ * Wraps the action of a command: an error becomes one line on standard error and the exit status of its kind. `fn` gets what
  * commander passes: arguments, options, the command.
  */
 export function action<Arguments extends unknown[]>(
@@ -69,10 +69,17 @@ export function action<Arguments extends unknown[]>(
     try {
       await fn(...args);
     } catch (error) {
-      if (!(error instanceof CommandFailedError)) process.stderr.write(`signet: ${describeError(error)}\n`);
+      const command = args.at(-1);
+      const isJson = command instanceof Command && command.optsWithGlobals()['json'] === true;
+      if (!(error instanceof CommandFailedError)) printError(describeError(error), isJson);
       process.exitCode = exitStatusOf(error);
     }
   };
+}
+
+/** Prints an error on standard error: a line for people, or with `--json` an object whose `error` is the text. */
+function printError(text: string, isJson: boolean): void {
+  process.stderr.write(isJson ? `${JSON.stringify({ error: text })}\n` : `signet: ${text}\n`);
 }
 
 /** Variant of `action` for a command with many arguments: `fn` gets them as one object, by the names that the command declares. */
@@ -117,8 +124,11 @@ export function printRaw(text: string): void {
 
 /** Prints a value: with `json` as one line of JSON, else as a person reads it. */
 export function print(value: unknown, json: boolean | undefined): void {
-  // An empty list prints no line, so that line counts are right.
-  if (json !== true && Array.isArray(value) && value.length === 0) return;
+  if (json !== true && Array.isArray(value) && value.length === 0) {
+    // An empty list prints no line on standard output, so that line counts are right; a person is told.
+    if (process.stdout.isTTY) process.stderr.write('none\n');
+    return;
+  }
   process.stdout.write(`${json === true ? escapeControls(JSON.stringify(value)) : asText(value)}\n`);
 }
 

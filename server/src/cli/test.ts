@@ -19,7 +19,7 @@ interface TestOptions {
 /** `signet test`: do the documents decide as their authors expect? Needs no store and no server. */
 export function testCommand(): Command {
   return new Command('test')
-    .description('run the cases of a folder against its documents')
+    .description('run the policy tests of a folder against its documents')
     .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
     .option('--coverage [percent]', 'say which assertions no case tries; with a number fail when fewer are tried')
     .option('--strict', 'exit status 1 also for what is warned of')

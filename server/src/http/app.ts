@@ -248,7 +248,10 @@ const unmatched: Middleware = (ctx) => {
   for (const layer of Array.isArray(layers) ? layers : []) {
     for (const method of layer.methods) methods.add(String(method));
   }
-  if (methods.size === 0) throw new TransportError(404, 'there is nothing at this path');
+  if (methods.size === 0) {
+    const hint = /\/v1(\/|$)/.test(ctx.path) ? '' : ': the base URL of this server ends in `/v1`';
+    throw new TransportError(404, `there is nothing at this path${hint}`);
+  }
   throw new TransportError(405, 'the method is not allowed at this path', { Allow: [...methods].sort().join(', ') });
 };
 

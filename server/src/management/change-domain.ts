@@ -25,7 +25,7 @@ import { withDelegatedKeys } from './planted-keys.ts';
 import { type Preview, preview, triedChange } from './preview.ts';
 import { checkAssertionCount } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
-import { type CallerRights, type Right, rightsOf } from './rights.ts';
+import { type CallerRights, lacksRight, type Right, rightsOf } from './rights.ts';
 import { StoreAfter } from './store-after.ts';
 
 export interface ManagementDeps {
@@ -275,9 +275,7 @@ async function elsewhereWarnings(
 function nameRulesOf(deps: JudgingDeps, request: ChangeRequest, domain: DomainName): NameRules {
   const { reuseName, removeMemberships } = request;
   if (reuseName === true && !deps.rights.operates(domain)) {
-    throw new ForbiddenError(
-      `only a system operator may use a reserved name: caller lacks \`manage_domain\` on \`${domain}\``,
-    );
+    throw lacksRight(deps.rights.caller, 'manage_domain', `\`${domain}\`, which a reserved name takes`);
   }
   return { reuseName, removeMemberships, reservedMs: deps.nameReservationMs };
 }

@@ -1,6 +1,6 @@
 import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { DomainName } from '@signet/policy-engine/names';
-import { ConflictError, ForbiddenError, UnknownDomainError } from '../errors.ts';
+import { ConflictError, UnknownDomainError } from '../errors.ts';
 import type { DomainContent } from '../model/records.ts';
 import type { StoreReader } from '../model/store.ts';
 import { diffInSteps } from '../store/diff-domains.ts';
@@ -18,7 +18,7 @@ import { checkDeletable, domainView } from './edits/edit-domains.ts';
 import { checkUnused, removalWarnings, removeMemberships } from './name-safeguards.ts';
 import { preview, triedChange } from './preview.ts';
 import { requireReason } from './require-reason.ts';
-import { type CallerRights, rightsOf } from './rights.ts';
+import { type CallerRights, lacksRight, rightsOf } from './rights.ts';
 
 /** Makes a new domain. For system operators. Throws `ConflictError` when the name is taken. */
 export async function createDomain(
@@ -95,5 +95,5 @@ export async function deleteDomain(
 }
 
 function requireOperator(rights: CallerRights, domain: DomainName): void {
-  if (!rights.operates(domain)) throw new ForbiddenError(`caller lacks \`manage_domain\` on \`${domain}\``);
+  if (!rights.operates(domain)) throw lacksRight(rights.caller, 'manage_domain', `\`${domain}\``);
 }

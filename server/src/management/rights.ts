@@ -38,6 +38,7 @@ interface RightQuery extends RequestedRight {
 
 /** Rights of a caller by one snapshot. The roles held in a domain are looked up once, whatever is asked about it. */
 export interface CallerRights extends Viewer {
+  readonly caller: PrincipalName;
   /**
    * Throws `ForbiddenError` unless the caller is an administrator, or the policy of `sys.auth` or of the domain gives the right by its name.
    * Answers whether the caller is an administrator, who alone may change who manages the domain. INVARIANT: a right that `sys.auth` gives is
@@ -48,6 +49,17 @@ export interface CallerRights extends Viewer {
   operates(domain: DomainName): boolean;
 }
 
+/**
+ * Refusal of a caller without a right; it says who can grant the right: the administrators of `domain` if given, and system operators.
+ * `place` is quoted by the caller.
+ */
+export function lacksRight(caller: PrincipalName, right: Right, place: string, domain?: DomainName): ForbiddenError {
+  const administrators = domain === undefined ? '' : `administrators of \`${domain}\` and `;
+  return new ForbiddenError(
+    `\`${caller}\` lacks \`${right}\` on ${place}: ${administrators}system operators (roles of \`${systemDomain}\`) can grant it`,
+  );
+}
+
 /** Rights of a caller. Those to manage anything of an object include the right to look at it. */
 export function rightsOf(snapshot: Snapshot, caller: PrincipalName, now: number, compared?: Compared): CallerRights {
   const held = perDomain((domain) => heldBy(snapshot, { caller, domain, compared }, now));
@@ -55,17 +67,17 @@ export function rightsOf(snapshot: Snapshot, caller: PrincipalName, now: number,
   const owns = (domain: DomainName) => isOwner(held(domain));
   const seesAll = perDomain((domain) => isGiven('view_domain', domain) || owns(domain));
   return {
+    caller,
     seesAll,
     sees: (domain, object) => seesAll(domain) || managesSome(held(domain), object, compared),
     operates: (domain) => isGiven('manage_domain', domain),
     require({ right, domain, object, systemOnly }) {
       const fromSystem = isGiven(right, domain);
       if (fromSystem && (isGiven('manage_domain', domain) || owns(systemDomain))) return { isAdmin: true };
-      if (!fromSystem && systemOnly === true)
-        throw new ForbiddenError(`caller lacks \`${right}\` on \`${domain}\` in \`${systemDomain}\``);
+      if (!fromSystem && systemOnly === true) throw lacksRight(caller, right, `\`${domain}\` in \`${systemDomain}\``);
       if (owns(domain)) return { isAdmin: true };
       if (fromSystem || isDelegate(held(domain), { right, object, compared })) return { isAdmin: false };
-      throw new ForbiddenError(`caller lacks \`${right}\` on \`${domain}:${object}\``);
+      throw lacksRight(caller, right, `\`${domain}:${object}\``, domain);
     },
   };
 }

@@ -172,9 +172,12 @@ function requireStanding(certificate: ClientCertificate, snapshot: Snapshot): vo
   if (known?.has(certificate) === true) return;
   const { principal } = certificate;
   if (!isKnown(principal, snapshot)) {
-    throw new UnauthenticatedError('client certificate names no enabled service', {
-      detail: { claimed: principal.name },
-    });
+    throw new UnauthenticatedError(
+      'client certificate names no enabled service: its domain must have the service, enabled',
+      {
+        detail: { claimed: principal.name },
+      },
+    );
   }
   requireOwnTime(principal.name, certificate.issuedAt, credentialsFrom(principal, snapshot));
   if (known === undefined) standing.set(snapshot, new WeakSet([certificate]));

@@ -46,13 +46,13 @@ test('an identity is read from texts and from files, and each part that is none 
     t.is(await readAuthorities(source), pki.ca);
   }
   const broken: [change: Partial<Source>, message: string][] = [
-    [{ certificate: '-----BEGIN X' }, 'certificate is not a PEM certificate'],
-    [{ caBundle: '-----BEGIN X' }, 'caBundle holds no PEM certificate'],
-    [{ key: '-----BEGIN X' }, 'key is not a PEM private key'],
+    [{ certificate: '-----BEGIN X' }, 'certificate holds no certificate in PEM form'],
+    [{ caBundle: '-----BEGIN X' }, 'caBundle holds no certificate in PEM form'],
+    [{ key: '-----BEGIN X' }, 'key holds no private key in PEM form'],
     [{ key: other.key }, 'key is not the key of the certificate'],
-    [{ certificate: join(folder, 'none') }, 'certificate cannot be read'],
-    [{ key: join(folder, 'none') }, 'key cannot be read'],
-    [{ caBundle: join(folder, 'none') }, 'caBundle cannot be read'],
+    [{ certificate: join(folder, 'none') }, `certificate \`${join(folder, 'none')}\` does not exist`],
+    [{ key: join(folder, 'none') }, `key \`${join(folder, 'none')}\` does not exist`],
+    [{ caBundle: join(folder, 'none') }, `caBundle \`${join(folder, 'none')}\` does not exist`],
   ];
   for (const [change, message] of broken) {
     t.throws(() => readIdentitySync({ ...texts, ...change }), { message });
@@ -76,7 +76,7 @@ test('a certificate that has expired is not sent, and the error says when it end
   } as const;
   t.notThrows(() => checkIdentity(source, ends));
   t.throws(() => checkIdentity(source, ends + 1), expired as never);
-  t.throws(() => checkIdentity({ ...source, key: 'none' }, ends), { message: 'key cannot be read' });
+  t.throws(() => checkIdentity({ ...source, key: 'none' }, ends), { message: 'key `none` does not exist' });
   const clock = new FakeClock(ends);
   const times = { connectTimeoutMs: 1000, readTimeoutMs: 1000, reloadIntervalMs: 1000, maxConnections: 1 };
   const agents = new Agents({ source, clock, ...times, isServer: () => undefined });
@@ -123,7 +123,7 @@ test('changed files are taken up when it is time to look, and half of them are n
   rmSync(source.key);
   clock.advance(1000);
   await agents.refresh();
-  t.is(agents.problem?.message, 'key cannot be read');
+  t.is(agents.problem?.message, `key \`${source.key}\` does not exist`);
   write(own);
   // a clock that was set back does not put the look off
   clock.advance(-5000);
@@ -180,11 +180,11 @@ test('authorities and the own pair do not wait for each other', async (t) => {
   writeFileSync(source.caBundle, '');
   await look();
   t.like(agents.identity, { certificate: next.cert, caBundle: nextPki.ca });
-  t.is(agents.problem?.message, 'caBundle holds no PEM certificate');
+  t.is(agents.problem?.message, `caBundle \`${source.caBundle}\` is empty`);
   rmSync(source.key);
   await look();
   t.like(agents.identity, { certificate: next.cert, caBundle: nextPki.ca });
-  t.is(agents.problem?.message, 'key cannot be read');
+  t.is(agents.problem?.message, `key \`${source.key}\` does not exist`);
 
   writeFileSync(source.key, next.key);
   writeFileSync(source.caBundle, pki.ca);

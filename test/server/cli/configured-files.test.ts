@@ -75,7 +75,7 @@ function copyOfWorld(t: ExecutionContext, flags: Readonly<Record<string, unknown
 /** Separate files for each option but those that share a file of `world`. */
 const files: Readonly<Record<string, { readonly file: string; readonly garbage: string }>> = {
   'tls.certificate': { file: 'server.cert.pem', garbage: 'holds no certificate in PEM form' },
-  'tls.key': { file: 'server.key.pem', garbage: 'holds no private key in PEM form without a password' },
+  'tls.key': { file: 'server.key.pem', garbage: 'holds no private key in PEM form' },
   'tls.clientCa': { file: 'ca/bundle.pem', garbage: 'holds no certificate in PEM form' },
   'certificates.roots': { file: 'roots.pem', garbage: 'holds no certificate in PEM form' },
   'certificates.issuers.0.certificate': {
@@ -84,7 +84,7 @@ const files: Readonly<Record<string, { readonly file: string; readonly garbage: 
   },
   'certificates.issuers.0.key': {
     file: 'ca/intermediate.key.pem',
-    garbage: 'holds no private key in PEM form without a password',
+    garbage: 'holds no private key in PEM form',
   },
   'crl.roots.0': {
     file: 'ca/root.crl.pem',
@@ -95,11 +95,11 @@ const files: Readonly<Record<string, { readonly file: string; readonly garbage: 
   'people.issuers.1.ca': { file: 'people-ca.pem', garbage: 'holds no certificate in PEM form' },
   'ssh.hostAuthority': {
     file: 'ca/ssh-host.key.pem',
-    garbage: 'holds no private key in PEM form without a password',
+    garbage: 'holds no private key in PEM form',
   },
   'ssh.userAuthority': {
     file: 'ca/ssh-user.key.pem',
-    garbage: 'holds no private key in PEM form without a password',
+    garbage: 'holds no private key in PEM form',
   },
   'keys.sealingKeyFile': { file: 'sealing.key', garbage: 'must hold 32 random bytes, as they are or in base64' },
   'keys.previousSealingKeyFiles.0': { file: 'old.key', garbage: 'must hold 32 random bytes, as they are or in base64' },
@@ -107,7 +107,7 @@ const files: Readonly<Record<string, { readonly file: string; readonly garbage: 
   'store.postgres.certificate': { file: 'postgres.cert.pem', garbage: 'holds no certificate in PEM form' },
   'store.postgres.key': {
     file: 'postgres.key.pem',
-    garbage: 'holds no private key in PEM form without a password',
+    garbage: 'holds no private key in PEM form',
   },
   'store.postgres.ca': { file: 'postgres-ca.pem', garbage: 'holds no certificate in PEM form' },
 };

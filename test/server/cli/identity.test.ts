@@ -109,7 +109,10 @@ test('a command may attest the instance; what it says when it fails is not mista
   for (const [command, error] of [
     ['exit 4', 'the command that attests the instance ended with status 4'],
     ['true', 'the command that attests the instance printed nothing'],
-    ['echo signet-join-wrong', 'attestationData is not a valid join token for this instance'],
+    [
+      'echo signet-join-wrong',
+      'attestationData is not a valid join token for this instance: it was used, has expired or belongs to another one; `signet instance token` makes one',
+    ],
   ] as const) {
     const { status, stdout } = await once('--attestation-command', command);
     t.deepEqual([status, JSON.parse(stdout).outcome, JSON.parse(stdout).error], [1, 'failed', error]);

@@ -184,7 +184,7 @@ for (const [note, asked, type, message] of before) {
 
 const changed = 'the cloud account of domain `catalog` was changed meanwhile, ask again';
 const ofPredecessor = 'client certificate is of a deleted service or domain of the same name';
-const unknown = 'client certificate names no enabled service';
+const unknown = 'client certificate names no enabled service: its domain must have the service, enabled';
 const after: readonly Refusal[] = [
   ['the right was removed', { later: { rules: ['allow read nightly loader'] } }, ForbiddenError, denied],
   ['the account is another', { later: { account: '210987654321' } }, ForbiddenError, changed],

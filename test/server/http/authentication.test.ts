@@ -74,15 +74,35 @@ const odd: readonly (readonly [name: string, certificate: OddCertificate, messag
   ['with an empty service', { subject: 'CN=media.' }, 'client certificate names no principal'],
   ['of a group', { subject: 'CN=media:group.all' }, 'client certificate names no principal'],
   ['of a role without a name', { subject: 'CN=media:role.' }, 'client certificate names no principal'],
-  ['of a disabled service', { subject: 'CN=media.gone' }, 'client certificate names no enabled service'],
-  ['of a service that does not exist', { subject: 'CN=media.nobody' }, 'client certificate names no enabled service'],
-  ['of a disabled domain', { subject: 'CN=dark.one' }, 'client certificate names no enabled service'],
-  ['of an unknown domain', { subject: 'CN=nowhere.one' }, 'client certificate names no enabled service'],
-  ['of a role of a disabled domain', { subject: 'CN=dark:role.reader' }, 'client certificate names no enabled service'],
+  [
+    'of a disabled service',
+    { subject: 'CN=media.gone' },
+    'client certificate names no enabled service: its domain must have the service, enabled',
+  ],
+  [
+    'of a service that does not exist',
+    { subject: 'CN=media.nobody' },
+    'client certificate names no enabled service: its domain must have the service, enabled',
+  ],
+  [
+    'of a disabled domain',
+    { subject: 'CN=dark.one' },
+    'client certificate names no enabled service: its domain must have the service, enabled',
+  ],
+  [
+    'of an unknown domain',
+    { subject: 'CN=nowhere.one' },
+    'client certificate names no enabled service: its domain must have the service, enabled',
+  ],
+  [
+    'of a role of a disabled domain',
+    { subject: 'CN=dark:role.reader' },
+    'client certificate names no enabled service: its domain must have the service, enabled',
+  ],
   [
     'that looks like a user of a user',
     { subject: 'CN=user.joe.player' },
-    'client certificate names no enabled service',
+    'client certificate names no enabled service: its domain must have the service, enabled',
   ],
 ];
 
@@ -165,7 +185,10 @@ test('a kept-alive connection ends with its certificate, and with its service', 
   const call = caller(t, own, player);
   t.is((await call('/oauth2/keys')).status, 200);
   await own.save({ name: 'media', services: { player: false } });
-  t.deepEqual((await call('/oauth2/keys')).body, { code: 401, message: 'client certificate names no enabled service' });
+  t.deepEqual((await call('/oauth2/keys')).body, {
+    code: 401,
+    message: 'client certificate names no enabled service: its domain must have the service, enabled',
+  });
   await own.save({ name: 'media', services: { player: {} } });
   t.is((await call('/oauth2/keys')).status, 200);
   await own.save({ name: 'media', enabled: false, services: { player: {} } });

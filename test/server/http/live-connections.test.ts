@@ -137,7 +137,13 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     await server.save(domains[0]);
     t.deepEqual(await connection.ask(own), granted);
     await server.save({ name: 'media', services: { player: false, guest: {} } });
-    const refused = { status: 401, body: { code: 401, message: 'client certificate names no enabled service' } };
+    const refused = {
+      status: 401,
+      body: {
+        code: 401,
+        message: 'client certificate names no enabled service: its domain must have the service, enabled',
+      },
+    };
     t.deepEqual(await connection.ask(own), refused);
   });
 }

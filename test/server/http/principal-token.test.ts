@@ -191,7 +191,10 @@ test('athenz: reads of the management API keep to the five minutes', async (t) =
 test('athenz: a certificate that is presented must be valid, and two headers the same', async (t) => {
   const path = '/access/read?resource=catalog:movie';
   const stranger = caller(t, athenz, await server.pki.identity('media.stranger'));
-  t.is(await refused(stranger, path, withToken(tokenOf())), 'client certificate names no enabled service');
+  t.is(
+    await refused(stranger, path, withToken(tokenOf())),
+    'client certificate names no enabled service: its domain must have the service, enabled',
+  );
   const token = tokenOf();
   const both = (other: string) => ({ headers: { 'svc-principal-auth': token, 'athenz-principal-auth': other } });
   t.is((await athenzGuest(path, both(token))).status, 200);

@@ -30,7 +30,7 @@ test('refused credentials are one record with a count for each reason, and reque
   t.like(record, { action: 'refuse-credentials', actor: 'signet serve' });
   t.deepEqual(JSON.parse(record?.after ?? ''), {
     'client certificate is not valid: no authority that is trusted here has issued it': 1,
-    'client certificate names no enabled service': 3,
+    'client certificate names no enabled service: its domain must have the service, enabled': 3,
     'principal token is not valid': 2,
   });
   t.like(await server.store.verifyAudit(), { records: 6 });

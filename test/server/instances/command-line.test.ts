@@ -66,7 +66,8 @@ for (const id of ['cli-1', 'i-0~a=b:C']) {
     t.is(refused.status, 1);
     t.like(JSON.parse(refused.stdout), {
       outcome: 'failed',
-      error: 'attestationData is not a valid join token for this instance',
+      error:
+        'attestationData is not a valid join token for this instance: it was used, has expired or belongs to another one; `signet instance token` makes one',
     });
   });
 }
@@ -108,7 +109,7 @@ test('an operator takes a certificate back, and the running server refuses it', 
   });
   t.deepEqual(JSON.parse((await operate('orphans')).stdout), []);
   const unknown = await operate('revoke', '00');
-  t.deepEqual([unknown.status, unknown.stderr], [1, 'signet: there is no certificate with this serial number\n']);
+  t.deepEqual([unknown.status, unknown.stderr], [1, '{"error":"there is no certificate with this serial number"}\n']);
 });
 
 test('what the command line does not take', async (t) => {

@@ -11,7 +11,11 @@ const key = {
   service: parseServiceName('player'),
   instanceId: parsePathElement('i-1'),
 };
-const refusal = { instanceOf: ForbiddenError, message: 'attestationData is not a valid join token for this instance' };
+const refusal = {
+  instanceOf: ForbiddenError,
+  message:
+    'attestationData is not a valid join token for this instance: it was used, has expired or belongs to another one; `signet instance token` makes one',
+};
 
 /** A provider whose store holds every token as open, or none, and what it was asked for. */
 function open(isOpen: boolean) {

@@ -11,7 +11,8 @@ test.after.always(() => file.end());
 const csr = instanceRequest('r-1');
 const proper = { provider: 'sys.auth.server', domain: 'media', service: 'player', attestationData: 'x', csr };
 const noService = 'provider is not a valid ServiceName: a provider is a service, `domain.service`';
-const noToken = 'attestationData is not a valid join token for this instance';
+const noToken =
+  'attestationData is not a valid join token for this instance: it was used, has expired or belongs to another one; `signet instance token` makes one';
 
 const registrations: readonly (readonly [name: string, body: unknown, status: number, message: string])[] = [
   ['a token that was never given', proper, 403, noToken],

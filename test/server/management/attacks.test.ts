@@ -402,7 +402,10 @@ test('no service below `user` is taken for a user, whether it is new or was ther
   const refused = await laptop(path);
   t.deepEqual(
     [refused.status, refused.body],
-    [401, { code: 401, message: 'client certificate names no enabled service' }],
+    [
+      401,
+      { code: 401, message: 'client certificate names no enabled service: its domain must have the service, enabled' },
+    ],
   );
   const token = principalToken({
     now: systemClock.now(),

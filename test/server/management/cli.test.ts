@@ -68,7 +68,7 @@ test('apply refuses with the place, and with exit status 1', async (t) => {
     out: '',
     err:
       'signet: nothing was applied, problems in the documents: 1\n' +
-      'docs/catalog.yaml:6:46: policies.movies[0].role: no role of domain `catalog` is called so\n',
+      'docs/catalog.yaml:6:46: policies.movies[0].role: domain `catalog` has no role `writer`\n',
   });
 });
 

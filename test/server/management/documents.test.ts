@@ -318,12 +318,12 @@ const faults: readonly (readonly [note: string, text: string, ...said: string[]]
   [
     'a role that is missing',
     rule('{ action: a, resource: b, role: s }'),
-    '5:39: policies.p[0].role: no role of domain `c` is called so',
+    '5:39: policies.p[0].role: domain `c` has no role `s`',
   ],
   [
     'a role pattern that fits none',
     rule('{ action: a, resource: b, role: "s*" }'),
-    '5:39: policies.p[0].role: no role of domain `c` is called so',
+    '5:39: policies.p[0].role: domain `c` has no role `s*`',
   ],
   [
     'a role of another domain',

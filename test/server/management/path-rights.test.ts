@@ -46,7 +46,10 @@ for (const [index, [method, path, right, object]] of changes.entries()) {
     const stranger = await guest(`${domain}${path}`, request);
     t.like(stranger, {
       status: 403,
-      body: { code: 403, message: `caller lacks \`${right}\` on \`${name}:${object}\`` },
+      body: {
+        code: 403,
+        message: `\`media.guest\` lacks \`${right}\` on \`${name}:${object}\`: administrators of \`${name}\` and system operators (roles of \`sys.auth\`) can grant it`,
+      },
     });
     const delegate = await keyer(`${domain}${path}`, request);
     if (takesBody) t.like(delegate, { status: 400 }, delegate.text);
@@ -69,7 +72,7 @@ test('who can make no domain at all is refused before the body is read, and who 
   const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{' };
   t.like((await guest(`${base}/domains`, request)).body, {
     code: 403,
-    message: 'caller lacks `manage_domain` on every domain',
+    message: '`media.guest` lacks `manage_domain` on every domain: system operators (roles of `sys.auth`) can grant it',
   });
   t.is((await operator(`${base}/domains`, request)).status, 400);
   await operator(`${base}/domains/sys.auth/roles/makers`, send('PUT', { members: ['media.player'] }));

@@ -1,5 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { pemFault } from '@signet/policy-engine/internal/files';
 
 /** A file that an option names. */
 export interface NamedFile {
@@ -71,6 +72,7 @@ function reasonOf(error: unknown): string {
 
 /** The certificates of a PEM text, at least one, in their order. Throws `ContentError`. */
 export function certificatesOf(bytes: Buffer): readonly [X509Certificate, ...X509Certificate[]] {
+  refusePemFault(bytes, 'certificate');
   const blocks = bytes.toString('latin1').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   const [first, ...rest] = blocks.map((block) => {
     try {
@@ -85,9 +87,15 @@ export function certificatesOf(bytes: Buffer): readonly [X509Certificate, ...X50
 
 /** Throws `ContentError`. */
 export function privateKeyOf(bytes: Buffer): KeyObject {
+  refusePemFault(bytes, 'key');
   try {
     return createPrivateKey(bytes);
   } catch {
-    throw new ContentError('holds no private key in PEM form without a password');
+    throw new ContentError('holds a private key that cannot be read');
   }
+}
+
+function refusePemFault(bytes: Buffer, wanted: 'certificate' | 'key'): void {
+  const fault = pemFault(bytes, wanted);
+  if (fault !== undefined) throw new ContentError(fault);
 }

@@ -34,7 +34,7 @@ interface AddOptions extends WriteOptions {
 
 /** `signet role …`. */
 export function roleCommand(): Command {
-  const command = listCommands('role', 'roles: who may be given what policies say');
+  const command = listCommands('role', 'roles: the members that policies grant access to');
   command.commands
     .find((one) => one.name() === 'create')
     ?.option('--trust <domain>', 'let this domain say who is in it')

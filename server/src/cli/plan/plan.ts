@@ -34,7 +34,7 @@ type Format = (typeof formats)[number];
 export function planCommand(): Command {
   return new Command('plan')
     .description(
-      'say what the documents of a folder would change, and whose access; exit status 1 when `signet apply` would refuse them',
+      'show what the documents of a folder would change, and whose access; exit status 1 when `signet apply` would refuse them',
     )
     .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
     .addOption(

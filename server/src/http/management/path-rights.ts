@@ -1,7 +1,7 @@
 import { parseGroupName, parsePolicyName, parseRoleName, parseServiceName } from '@signet/policy-engine/names';
 import { ForbiddenError } from '../../errors.ts';
 import type { ManagementDeps } from '../../management/change-domain.ts';
-import { isOperator, mayOperateSome, type Right, rightsOf, systemDomain } from '../../management/rights.ts';
+import { isOperator, lacksRight, mayOperateSome, type Right, rightsOf, systemDomain } from '../../management/rights.ts';
 import { comparedFor } from '../compared-for.ts';
 import { type Middleware, type RouteContext, requireIdentity } from '../context.ts';
 import { viewerFor } from './looked-at.ts';
@@ -66,11 +66,11 @@ function requirePathRight({ snapshot, clock }: Deps, ctx: RouteContext, wanted: 
   } else if (wanted.kind === 'view') {
     const [domain, object] = [domainOf(ctx), wanted.object(ctx)];
     if (viewerFor({ snapshot: () => current, clock }, ctx).sees(domain, object)) return;
-    throw new ForbiddenError(`caller may not look at \`${domain}:${object}\``);
+    throw new ForbiddenError(`\`${caller}\` may not look at \`${domain}:${object}\``);
   } else if (wanted.kind === 'operator') {
     if (isOperator(current, { caller, right: wanted.right, domain: systemDomain }, now)) return;
-    throw new ForbiddenError(`caller lacks \`${wanted.right}\` on \`${systemDomain}\``);
+    throw lacksRight(caller, wanted.right, `\`${systemDomain}\``);
   } else if (wanted.right !== undefined && !mayOperateSome(current, caller, wanted.right, now)) {
-    throw new ForbiddenError(`caller lacks \`${wanted.right}\` on every domain`);
+    throw lacksRight(caller, wanted.right, 'every domain');
   }
 }

@@ -57,7 +57,10 @@ export function joinTokenProvider(deps: {
       const key = { provider, domain, service, instanceId };
       const joinToken = digestOf(attestationData);
       const isOpen = isToken && (await deps.instances.isJoinTokenOpen(joinToken, key, epochSeconds(deps.clock)));
-      if (!isOpen) throw new ForbiddenError('attestationData is not a valid join token for this instance');
+      if (!isOpen)
+        throw new ForbiddenError(
+          'attestationData is not a valid join token for this instance: it was used, has expired or belongs to another one; `signet instance token` makes one',
+        );
       return { ...plainlyAttested, joinToken };
     },
   };

@@ -112,7 +112,7 @@ function roleName({ domain, roles }: Rules, text: string): string {
   if (!rolePattern.test(short)) throw new InvalidRequestError('is not a valid role name or pattern');
   checkPattern(short);
   if (!roles.has(short)) {
-    throw new InvalidRequestError(`no role of domain \`${domain}\` is called so${roles.hint(short)}`);
+    throw new InvalidRequestError(`domain \`${domain}\` has no role \`${short}\`${roles.hint(short)}`);
   }
   return `${domain}:role.${short}`;
 }
