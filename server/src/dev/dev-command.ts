@@ -60,11 +60,16 @@ async function runDev(options: DevOptions): Promise<void> {
 /** Runs the world until the signal. */
 async function runWorld(paths: WorldPaths, options: DevOptions, children: Child[], signal: AbortSignal): Promise<void> {
   const programs = findPrograms();
+  const warn = (text: string) => process.stderr.write(`signet: ${text}\n`);
+  // A program that reads the JSON line waits for it; people see what they wait for.
+  const progress = options.json === true ? () => undefined : warn;
+  progress(`preparing ${paths.folder}: authority, keys, sample policies (the first start makes them)`);
   const world = await ensureWorld({ paths, policies: programs.policies, port: options.port, clock: systemClock });
   const environment = withoutProxy(processEnvironment());
-  const warn = (text: string) => process.stderr.write(`signet: ${text}\n`);
   const { providerPort } = options;
-  const deps = { paths, programs, environment, providerPort, signal, warn, domains: ['catalog'], ...world };
+  const domains = ['catalog'];
+  const deps = { paths, programs, environment, providerPort, signal, warn, progress, domains, ...world };
+  progress('starting the token server');
   const server = await startTokenServer(deps, children);
   const start = () => startHost(deps, server, children);
   const sampleDeps = { ...deps, baseUrl: server.baseUrl, clock: systemClock };
@@ -81,7 +86,11 @@ const noVoucher = `the policies of this folder are older: \`${attestingProvider}
  * The services of the provider's host get their certificates first; then the provider runs, and vouches for the machine of the
  * service that calls it.
  */
-async function startSamples(deps: SampleInstancesDeps, startHost: () => Promise<DevState>) {
+async function startSamples(
+  deps: SampleInstancesDeps & { readonly progress: (text: string) => void },
+  startHost: () => Promise<DevState>,
+) {
+  deps.progress('requesting certificates for the sample services');
   const attested = await mayProviderVouch(deps);
   if (!attested) deps.warn(noVoucher);
   const byToken = sampleInstances.filter((name) => !attested || name !== attestedService);

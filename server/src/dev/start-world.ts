@@ -20,6 +20,8 @@ interface StartWorldDeps {
   readonly domains: readonly string[];
   /** Prints a warning that does not stop the start. */
   readonly warn: (text: string) => void;
+  /** Prints the step that begins. */
+  readonly progress: (text: string) => void;
   /** Ends the waiting. */
   readonly signal: AbortSignal;
 }
@@ -67,6 +69,7 @@ export async function startHost(deps: StartWorldDeps, server: StartedServer, chi
   await writeSchemas(paths.folder, { force: true });
   await replaceFile(paths.updaterConfig, updaterConfig(deps, baseUrl), { mode: 0o600 });
   await replaceFile(paths.providerConfig, providerConfig(deps, baseUrl), { mode: 0o600 });
+  deps.progress('starting the updater, which fetches the signed policy');
   const updater = start(deps, children, {
     name: 'updater',
     script: programs.updater,
@@ -75,6 +78,7 @@ export async function startHost(deps: StartWorldDeps, server: StartedServer, chi
   const firstRun = updaterLine.parse(JSON.parse(await answer(updater, deps.signal)));
   if (firstRun.exitStatus !== 0)
     deps.warn(`the updater could not bring all policy: ${JSON.stringify(firstRun.domains)}`);
+  deps.progress('starting the example provider');
   const provider = start(deps, children, {
     name: 'example provider',
     script: programs.provider,
