@@ -15,7 +15,9 @@ const top = fileURLToPath(new URL('../..', import.meta.url));
 export const joinedPackages = ['jose', 'kysely'] as const;
 
 interface Manifest {
+  readonly name: string;
   readonly version: string;
+  readonly engines?: { readonly node?: string };
   readonly license: string;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly exports?: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
@@ -47,8 +49,17 @@ const serve: Plugin = {
   },
 };
 
+/** Statement that refuses an older Node than a library needs, in one line. A browser has no `process`. */
+function nodeCheck({ name, engines }: Manifest): string {
+  const [major = '', minor = '0'] = /\d+(?:\.\d+)?/.exec(engines?.node ?? '')?.[0].split('.') ?? [];
+  const isOld = `n[0] < ${major} || (n[0] == ${major} && n[1] < ${minor})`;
+  const error = `${name} needs Node.js ${major}.${minor} or newer, this is `;
+  return `{ const n = globalThis.process?.versions?.node?.split("."); if (n && (${isOld})) throw new Error(${JSON.stringify(error)} + n.join(".")); }`;
+}
+
 async function joinRoom(room: string): Promise<void> {
   const outdir = 'joined';
+  const manifest = readManifest('.');
   rmSync(outdir, { recursive: true, force: true });
   const options: BuildOptions = {
     outbase: 'src',
@@ -57,11 +68,12 @@ async function joinRoom(room: string): Promise<void> {
     splitting: true,
     format: 'esm',
     platform: 'node',
-    target: 'node24',
+    target: libraries.includes(room) ? 'node22' : 'node24',
+    ...(libraries.includes(room) && { banner: { js: nodeCheck(manifest) } }),
     conditions: ['@signet/source'],
     // Comments with the path of a source are the same in every checkout.
     preserveSymlinks: true,
-    external: Object.keys(readManifest('.').dependencies ?? {}),
+    external: Object.keys(manifest.dependencies ?? {}),
     logLevel: 'warning',
   };
   const bundle = async (more: Pick<BuildOptions, 'entryPoints' | 'plugins'>): Promise<Metafile> => {

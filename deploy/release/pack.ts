@@ -1,5 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,12 +24,16 @@ const repository = fileURLToPath(new URL('../..', import.meta.url));
 /** Folders of the packages, in the order of their dependencies. */
 export const rooms = ['policy-engine', 'client', 'updater', 'server', 'example-provider'] as const;
 
-/** Packs packages of the repository into the folder, which is made, and returns the names of the files. npm's output goes to standard error. */
-export function packAll(into: string, packed: readonly string[] = rooms): string[] {
+/**
+ * Packs packages of the repository into the folder, which is made, and returns the names of the files. npm's output goes to standard error.
+ * `url`: address of the public repository, for the manifests.
+ */
+export function packAll(into: string, packed: readonly string[] = rooms, url?: string): string[] {
   mkdirSync(into, { recursive: true });
   const copy = mkdtempSync(join(tmpdir(), 'signet-pack-'));
   try {
     copySources(copy);
+    if (url !== undefined) for (const room of packed) addRepository(join(copy, room, 'package.json'), room, url);
     const args = ['pack', '--pack-destination', into, ...packed.flatMap((room) => ['-w', room])];
     const { status, error } = spawnSync('npm', args, { cwd: copy, stdio: ['ignore', process.stderr, process.stderr] });
     if (error !== undefined) throw new Error(`npm cannot be run: ${error.message}`);
@@ -40,6 +54,14 @@ function copySources(into: string): void {
     const installed = join(repository, folder);
     if (existsSync(installed)) symlinkSync(installed, join(into, folder));
   }
+}
+
+/** Tells readers of a package where its source, its pages and its issues are. */
+export function addRepository(file: string, room: string, url: string): void {
+  const manifest = JSON.parse(readFileSync(file, 'utf8'));
+  const repository = { type: 'git', url: `git+${url}.git`, directory: room };
+  const more = { repository, homepage: `${url}#readme`, bugs: `${url}/issues` };
+  writeFileSync(file, `${JSON.stringify({ ...manifest, ...more }, undefined, 2)}\n`);
 }
 
 /** The command line. */

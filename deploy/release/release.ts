@@ -11,18 +11,23 @@ import { packAll, rooms } from './pack.ts';
 import { run } from './run.ts';
 
 /*
- * Makes the files of a release: packages, lists of what is in them, image, checksums and their signature. `--trial` makes them of whatever is checked
- * out, says what it leaves out, and signs nothing.
+ * Makes the files of a release: packages, software bills of materials, image, checksums and their signature. `--trial` makes them of any checkout and
+ * signs nothing. `--publish` gives the packages to the registry that npm is configured for, and only with `--scope-is-ours`: whoever owns the
+ * scope `@signet` there could publish other code under these names.
  */
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 
-const usage = 'node deploy/release/release.ts --out FOLDER (--key FILE | --trial) [--no-image]';
+const usage =
+  'node deploy/release/release.ts --out FOLDER (--key FILE --repository URL [--publish --scope-is-ours] | --trial) [--no-image]';
 const { values } = parseArgs({
   options: {
     out: { type: 'string' },
     key: { type: 'string' },
     trial: { type: 'boolean', default: false },
+    repository: { type: 'string' },
+    publish: { type: 'boolean', default: false },
+    'scope-is-ours': { type: 'boolean', default: false },
     image: { type: 'boolean', default: true },
   },
   allowNegative: true,
@@ -65,11 +70,11 @@ async function checkNode(): Promise<void> {
   await compareNode({ version, platform, file: join(folder, 'bin', 'node'), fetchBytes });
 }
 
-/** npm has nothing to say against the packages that could be published. */
-function checkPackages(out: string): void {
+/** Publishes the public packages of the folder; with `--dry-run` npm only checks them. */
+function publishPackages(out: string, ...options: readonly string[]): void {
   for (const room of rooms.filter((each) => manifestOf(each).private !== true)) {
     const [file = ''] = globSync(`signet-${room}-[0-9]*.tgz`, { cwd: out });
-    run('npm', ['publish', '--dry-run', '--access', 'public', join(out, file)], { cwd: tmpdir() });
+    run('npm', ['publish', ...options, '--access', 'public', join(out, file)], { cwd: tmpdir() });
   }
 }
 
@@ -120,15 +125,22 @@ async function release(out: string, key: string | undefined): Promise<void> {
   mkdirSync(out);
   if (key !== undefined) await checkNode();
   else say('trial: not asked whether the source is tagged and Node is the one that Node publishes; nothing is signed');
-  packAll(out);
-  checkPackages(out);
+  packAll(out, rooms, values.repository);
+  publishPackages(out, '--dry-run');
   listContents(out, version);
   if (values.image) buildImage(out, version);
   else say('no image is built');
   writeChecksums(out);
   if (key !== undefined) signChecksums(out, key);
+  if (values.publish) publishPackages(out);
   for (const file of globSync('*', { cwd: out }).toSorted()) say(basename(file));
 }
 
 if (values.out === undefined || (values.key === undefined) !== values.trial) throw new Error(`usage: ${usage}`);
+if ((values.repository === undefined) !== values.trial) throw new Error(`usage: ${usage}`);
+if (values.publish && (values.trial || !values['scope-is-ours'])) {
+  throw new Error(
+    '`--publish` needs `--key` and `--scope-is-ours`: publish only where the scope @signet belongs to this project',
+  );
+}
 await release(resolve(values.out), values.key);
