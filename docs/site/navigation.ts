@@ -12,6 +12,7 @@ export const sections: readonly Section[] = [
   {
     name: 'Tutorial',
     pages: [
+      ['tutorial/try-it', 'Try it'],
       ['tutorial/protect-a-service', 'Protect a service'],
       ['playground', 'Playground'],
     ],
@@ -47,6 +48,7 @@ export const sections: readonly Section[] = [
       ['guides/when-the-store-fails', 'When the store fails'],
       ['guides/monitoring', 'Monitoring'],
       ['guides/traces', 'Traces'],
+      ['guides/operator-mistakes', 'Mistakes at the command line'],
       ['guides/runbook', 'Runbook'],
     ],
   },

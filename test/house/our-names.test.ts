@@ -11,6 +11,7 @@ const fetching =
 /** Pages and files about commands that are typed in a checkout. */
 const insideCheckout = new Set([
   ...['README.md', 'CHANGELOG.md', 'docs/architecture.md', 'docs/tutorial/protect-a-service.md'],
+  'docs/tutorial/try-it.md',
   ...['first-server', 'identities', 'operator', 'people'].map((guide) => `docs/guides/${guide}.md`),
   ...['server/src/cli/init/command-name.ts', 'server/src/dev/programs.ts'],
 ]);

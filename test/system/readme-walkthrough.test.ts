@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
@@ -6,10 +6,14 @@ import { repository, startDevWorld } from '#support/dev-world';
 import { blocksOf } from '#support/guide';
 import { type Finished, runProgram } from '#support/run-program';
 import { until } from '#support/until';
+import { drawRecording } from '../reference/recording.ts';
 
-/* The walkthrough of the README, exactly as it is printed there, but for the ports, which are free ones here. */
+/* The commands of README.md and of docs/tutorial/try-it.md, as they are printed there, but for the ports, which are free ones here. */
 
 const readme = readFileSync(join(repository, 'README.md'), 'utf8');
+const page = readFileSync(join(repository, 'docs/tutorial/try-it.md'), 'utf8');
+/** The picture of the README; with `SIGNET_RECORD=1` the test writes it from its run. */
+const picture = join(repository, 'docs/pictures/change.svg');
 
 /** The commands of a block below the comments that say what they are for. */
 function stepsOf(block: string): { readonly about: string; readonly commands: string }[] {
@@ -19,7 +23,7 @@ function stepsOf(block: string): { readonly about: string; readonly commands: st
     .map((step) => ({ about: step.slice(0, step.indexOf('\n')), commands: step.slice(step.indexOf('\n') + 1).trim() }));
 }
 
-test('the walkthrough of the README does what it says', async (t) => {
+test('the commands of README and walkthrough do what they say', async (t) => {
   t.timeout(600_000);
   const folder = mkdtempSync(join(tmpdir(), 'signet-test-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
@@ -37,16 +41,22 @@ test('the walkthrough of the README does what it says', async (t) => {
     const around = `TOKEN=$(cat .token 2>/dev/null)\n${typed}\nstatus=$?\nprintf %s "$TOKEN" > .token\nexit $status`;
     return runProgram('bash', ['-c', around], { cwd: folder });
   };
-  const [tryIt, change, ...others] = blocksOf(readme.slice(readme.indexOf('## Try it'))).map(({ text }) =>
-    stepsOf(text),
-  );
+  const [first] = blocksOf(readme).map(({ text }) => stepsOf(text));
+  const [token, read, explain] = (first ?? []).map(({ commands }) => commands);
+  const [tryIt, change, ...others] = blocksOf(page).map(({ text }) => stepsOf(text));
   t.deepEqual(others, []);
   const tokenStep = tryIt?.find(({ commands }) => commands.startsWith('TOKEN='));
   const readStep = tryIt?.find(({ about }) => about.includes('lets a reader read: 200'));
-  const [refused, applied, denied, stopped, ...more] = change ?? [];
-  if (!tokenStep || !readStep || !refused || !applied || !denied || !stopped) return t.fail('a step is missing');
+  const [refused, applied, denied, explained, stopped, ...more] = change ?? [];
+  if (!token || !read || !explain || !tokenStep || !readStep) return t.fail('a step is missing');
+  if (!refused || !applied || !denied || !explained || !stopped) return t.fail('a step is missing');
   t.deepEqual(more, []);
 
+  t.is((await run(token)).status, 0);
+  t.regex((await run(read)).stdout, /\n200\n$/);
+  const reason = await run(explain);
+  t.is(reason.status, 1);
+  t.regex(reason.stdout, /DENY_NO_MATCH/);
   t.is((await run(tokenStep.commands)).status, 0);
   t.regex((await run(readStep.commands)).stdout, /\n200\n$/);
 
@@ -56,10 +66,14 @@ test('the walkthrough of the README does what it says', async (t) => {
   t.is(refusal.stdout, '');
   // npm speaks there as well, of its own settings.
   const said = refusal.stderr.replace(/^npm .*\n/gm, '');
-  t.true(readme.includes(`\`\`\`text\n${said}\`\`\``), said);
+  t.true(page.includes(`\`\`\`text\n${said}\`\`\``), said);
   t.regex((await run(readStep.commands)).stdout, /\n200\n$/);
 
-  const done = await run(applied.commands);
+  const [adapted = '', planned = '', apply = ''] = applied.commands.split('\n');
+  t.is((await run(adapted)).status, 0);
+  const plan = await run(planned);
+  t.regex(plan.stdout, /media\.player.*loses.*read/);
+  const done = await run(apply);
   t.is(done.status, 0, done.stderr);
   t.regex(done.stdout, /^catalog: changed, version \d+$/m);
   t.true(denied.about.includes('within a minute'));
@@ -68,6 +82,20 @@ test('the walkthrough of the README does what it says', async (t) => {
     process.kill(updaterPid, 'SIGHUP');
     return (await run(denied.commands)).stdout.endsWith('\n403\n');
   });
+
+  const why = await run(explained.commands);
+  t.is(why.status, 1);
+  const drawn = drawRecording([
+    { command: planned, output: plan.stdout },
+    { command: apply, output: done.stdout },
+    {
+      command: 'curl … -H "Authorization: Bearer $TOKEN" https://localhost:4444/movie',
+      output: (await run(denied.commands)).stdout.trim(),
+    },
+    { command: explained.commands, output: why.stdout },
+  ]);
+  if (process.env['SIGNET_RECORD'] === '1') writeFileSync(picture, drawn);
+  t.is(drawn, readFileSync(picture, 'utf8'));
 
   const { status, stdout } = await run(stopped.commands);
   t.is(status, 0);
@@ -78,7 +106,7 @@ test('the walkthrough of the README does what it says', async (t) => {
 
   // How to bring the samples back.
   const back = ['catalog.yaml', 'catalog.cases.yaml'].map((name) => `mv policies/${name}.bak policies/${name}`);
-  t.true(readme.includes(back[0] ?? ''));
+  t.true(page.includes(back[0] ?? ''));
   t.is((await run(`${back.join('\n')}\nnpx signet apply policies`)).status, 0);
   for (const name of ['catalog.yaml', 'catalog.cases.yaml']) {
     t.is(

@@ -208,7 +208,7 @@ test('the sample services are instances that the token server gave their certifi
   );
 });
 
-test('README shows the block that a first `npm start` prints', (t) => {
+test('the walkthrough shows the block that a first `npm start` prints', (t) => {
   const data = `${repository}/.signet`;
   const player = { cert: `${data}/identities/media.player.cert.pem`, key: `${data}/identities/media.player.key.pem` };
   const state = {
@@ -223,7 +223,7 @@ test('README shows the block that a first `npm start` prints', (t) => {
     .slice(3)
     .join('\n')
     .trim();
-  t.true(readFileSync(`${repository}/README.md`, 'utf8').includes(block), block);
+  t.true(readFileSync(`${repository}/docs/tutorial/try-it.md`, 'utf8').includes(block), block);
 });
 
 test('the block of commands that is printed works as it stands, in a shell in the repository', async (t) => {
