@@ -46,7 +46,7 @@ const notTaken = (operator: string, value: string): readonly Case[] => [
 const sentences: readonly (readonly [page: string, sentence: string, cases: readonly Case[]])[] = [
   [
     'names.md',
-    '`caseSensitive` of an assertion or policy says that its texts are stored and carried as they are written; no decision looks at case.',
+    '`caseSensitive` of an assertion or policy preserves the case of its strings in the store and in bundles; decisions ignore case.',
     [
       { assertion: { action: 'READ', caseSensitive: true }, status: 'ALLOW' },
       { assertion: { resource: 'catalog:Movie', caseSensitive: true }, status: 'ALLOW' },
@@ -56,7 +56,7 @@ const sentences: readonly (readonly [page: string, sentence: string, cases: read
   ],
   [
     'decisions.md',
-    'Capitals count for nothing in actions and resources, the domain of a resource included',
+    'Actions and resources are compared without case, including the domain of a resource',
     [
       { assertion: { resource: 'Catalog:movie' }, status: 'ALLOW' },
       { asked: { resource: 'CATALOG:movie' }, status: 'ALLOW' },
@@ -82,7 +82,7 @@ const sentences: readonly (readonly [page: string, sentence: string, cases: read
   ],
   [
     'decisions.md',
-    '`role.` is cut off once, literally.',
+    'The prefix `role.` is removed once, literally.',
     [
       { assertion: { role: 'catalog:role.role.reader' }, asked: { roles: ['role.reader'] }, status: 'ALLOW' },
       { asked: { roles: ['role.reader'] }, status: no },
@@ -90,7 +90,7 @@ const sentences: readonly (readonly [page: string, sentence: string, cases: read
   ],
   [
     'decisions.md',
-    'A policy with `active: false` is left out, in a bundle and in `fromDomains`.',
+    'A policy with `active: false` is ignored, in a bundle and in `fromDomains`.',
     [
       { policy: { active: true }, status: 'ALLOW' },
       { policy: { active: false }, status: 'DENY_DOMAIN_EMPTY' },
@@ -98,7 +98,7 @@ const sentences: readonly (readonly [page: string, sentence: string, cases: read
   ],
   [
     'decisions.md',
-    'keys, operators and values are folded, values separated by commas, blanks around one cut off.',
+    'Keys, operators and values are folded, values are separated by commas, and blanks around a value are removed.',
     [
       { assertion: when('equals', 'H1', 'INSTANCES'), asked: on('h1'), status: 'ALLOW' },
       { assertion: when('EQUALS', 'h2 , h1'), asked: on('H1'), status: 'ALLOW' },
@@ -106,7 +106,7 @@ const sentences: readonly (readonly [page: string, sentence: string, cases: read
   ],
   [
     'decisions.md',
-    'Keys of `context` are read as they are written in small letters, `instances`, and no others.',
+    'Only lower-case keys of `context`, such as `instances`, are read.',
     [
       { assertion: when('EQUALS', 'h1'), asked: { context: { Instances: 'h1' } }, status: no },
       { assertion: when('EQUALS', 'h1'), asked: { context: { instances: 'h1', region: 'x' } }, status: 'ALLOW' },
@@ -114,7 +114,7 @@ const sentences: readonly (readonly [page: string, sentence: string, cases: read
   ],
   [
     'decisions.md',
-    '`*` alone is any value for `EQUALS`, and beside other text it is a character',
+    'For `EQUALS`, `*` alone is any value; beside other text it is a literal character',
     [
       { assertion: when('EQUALS', '*'), asked: on('h1'), status: 'ALLOW' },
       { assertion: when('EQUALS', 'h*'), asked: on('h1'), status: no },
@@ -123,7 +123,7 @@ const sentences: readonly (readonly [page: string, sentence: string, cases: read
   ],
   [
     'decisions.md',
-    '`NOT_EQUALS` does not take it alone, `STARTS_WITH` and `IN_CIDR` take it nowhere.',
+    '`NOT_EQUALS` does not accept `*` alone, `STARTS_WITH` and `IN_CIDR` do not accept it at all.',
     [
       ...notTaken('NOT_EQUALS', '*'),
       { assertion: when('NOT_EQUALS', 'h*'), asked: on('h1'), status: 'ALLOW' },
@@ -132,7 +132,7 @@ const sentences: readonly (readonly [page: string, sentence: string, cases: read
   ],
   [
     'decisions.md',
-    'An empty value in a list is one that `STARTS_WITH` does not take.',
+    '`STARTS_WITH` does not accept an empty value in a list.',
     ['', 'h,', ',h'].flatMap((value) => notTaken('STARTS_WITH', value)),
   ],
 ];
