@@ -4,14 +4,13 @@ import { describeOptions, type OptionDescription, type OptionSchema } from '@sig
 export function configurationPage(config: OptionSchema, updater: OptionSchema): string {
   return `# Configuration
 
-Every option, made of the schemas by \`npm run reference\`. \`signet config explain OPTION\` prints the same of one
-option, \`signet config show\` what is in force, and \`signet config check\` says whether it can work.
+Every option, generated from the schemas by \`npm run reference\`. \`signet config explain OPTION\` prints one option,
+\`signet config show\` the values in force, and \`signet config check\` checks a configuration.
 
-A configuration is one YAML file. Paths are relative to the folder of that file. An unknown option is an error. An
-environment variable goes before the file, a flag of the command before both; an empty variable of the server is not
-set. \`[]\` stands for an item of a list.
+A configuration is one YAML file. Paths are relative to its folder. Unknown options are errors. Precedence: flag,
+environment variable, file; an empty variable of the server is ignored. \`[]\` stands for an item of a list.
 
-Editors complete and check the files by their [JSON Schemas](#json-schemas).
+Editors complete and check the files with [JSON Schemas](#json-schemas).
 
 ## signet.yaml
 
@@ -20,23 +19,22 @@ The server reads \`--config\`, else \`SIGNET_CONFIG\`, else \`.signet/signet.yam
 ${sections(config)}
 ## updater.yaml
 
-The updater reads \`--config\`, else \`SIGNET_UPDATER_CONFIG\`, else \`.signet/updater.yaml\`. \`HTTPS_PROXY\` and
-\`NO_PROXY\` count as well.
+The updater reads \`--config\`, else \`SIGNET_UPDATER_CONFIG\`, else \`.signet/updater.yaml\`, and \`HTTPS_PROXY\` and
+\`NO_PROXY\`.
 
 ${sections(updater)}
 ## JSON Schemas
 
 \`signet schema config\`, \`updater\`, \`domain\` and \`policy-tests\` print the JSON Schema (draft 2020-12) of each kind of
-file. \`signet init\`, \`signet export\` and \`npm start\` write the schemas of their files into a folder \`schemas\` beside
-them, and name them in the first line:
+file. \`signet init\`, \`signet export\` and \`npm start\` write the schemas into a folder \`schemas\` beside their files, and
+name them in the first line:
 
 \`\`\`yaml
 # yaml-language-server: $schema=schemas/config.schema.json
 \`\`\`
 
-Editors with a YAML language server read that line; nothing is fetched. A schema accepts whatever the program accepts.
-It does not know rules between options and references between documents: \`signet config check\` and \`signet plan\`
-do.
+YAML language servers read that line; nothing is fetched. A schema accepts whatever the program accepts.
+Rules between options and references between documents are checked by \`signet config check\` and \`signet plan\`.
 `;
 }
 

@@ -27,12 +27,12 @@ export const configSchema = z
         about(
           '0.1',
           'athenz',
-          '`signet` follows the reference of this project, `athenz` serves unmodified clients of Athenz.',
+          '`signet`: the operations of the reference; `athenz`: also those of Athenz, for its unmodified clients.',
         ),
       ),
     listen: listenSchema.prefault({}).meta(says('Where the server listens.')),
     baseUrl: httpsAddress.optional().meta(
-      about('0.1', 'https://signet.example:4443/v1', 'What clients call; its path is the base path.', {
+      about('0.1', 'https://signet.example:4443/v1', 'URL that clients call; its path is the base path.', {
         absent: '`https://<host>:<port>` of `listen` and the base path of the profile',
       }),
     ),
@@ -41,7 +41,7 @@ export const configSchema = z
       .meta(about('0.1', 'https://signet.example', '`iss` of the tokens.', { absent: '`baseUrl`' })),
     dataDir: pathSchema
       .default('data')
-      .meta(about('0.1', '/var/lib/signet', 'Folder of the store of SQLite and of keys in files.')),
+      .meta(about('0.1', '/var/lib/signet', 'Folder of the SQLite store and of key files.')),
     store: storeSchema.prefault({}).meta(says('Where domains, keys, certificates and instances are.')),
     tls: tlsSchema.meta(says('The identity of the server, and whose clients it trusts.')),
     workers: z
@@ -54,7 +54,7 @@ export const configSchema = z
       .boolean()
       .optional()
       .meta(
-        about('0.1', true, 'Opens the public keys and the metadata to callers without a certificate.', {
+        about('0.1', true, 'Lets callers without a certificate read the public keys and the metadata.', {
           absent: 'false in the profile `signet`, true in `athenz`',
         }),
       ),
@@ -67,12 +67,12 @@ export const configSchema = z
     bundles: bundlesSchema.prefault({}).meta(says('Signed policy bundles.')),
     keys: keysSchema.prefault({}).meta(says('Keys that sign tokens and bundles.')),
     management: managementSchema.prefault({}).meta(says('The management API.')),
-    accessChecks: accessChecksSchema.prefault({}).meta(says('Access checks that callers send to the server.')),
+    accessChecks: accessChecksSchema.prefault({}).meta(says('Access checks by the server.')),
     ssh: sshSchema.prefault({}).meta(says('SSH certificates.')),
     cloud: cloudSchema.prefault({}).meta(says('Temporary credentials of cloud providers.')),
     limits: limitsSchema.prefault({}).meta(says('Sizes and counts above which a request is refused.')),
-    budgets: budgetsSchema.prefault({}).meta(says('How much of a process callers may take.')),
-    timeouts: timeoutsSchema.prefault({}).meta(says('How long clients may take.')),
+    budgets: budgetsSchema.prefault({}).meta(says('Processor time and concurrency of callers.')),
+    timeouts: timeoutsSchema.prefault({}).meta(says('Timeouts of clients.')),
     metrics: metricsSchema.prefault({}).meta(says('Metrics for operators.')),
     shutdown: shutdownSchema.prefault({}).meta(says('How a server stops.')),
     log: logSchema.prefault({}).meta(says('What is logged.')),

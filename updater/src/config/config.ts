@@ -29,8 +29,10 @@ const domainList = z
 const settings = z.strictObject({
   baseUrl: z
     .url({ protocol: /^https$/, error: 'not an https URL' })
-    .meta(about('0.1', 'https://signet.example:4443/v1', 'Address of the server, as its own `baseUrl` has it.')),
-  caBundle: path.meta(about('0.1', 'ca/bundle.pem', 'PEM certificates of the only authorities that are trusted.')),
+    .meta(about('0.1', 'https://signet.example:4443/v1', 'URL of the server, as in its own `baseUrl`.')),
+  caBundle: path.meta(
+    about('0.1', 'ca/bundle.pem', 'PEM certificates of the trusted authorities; no others are trusted.'),
+  ),
   certificate: path.meta(
     about('0.1', 'identities/catalog.updater.cert.pem', 'PEM client certificate, followed by those up to the root.'),
   ),
@@ -43,7 +45,7 @@ const settings = z.strictObject({
       about(
         '0.2',
         'spiffe://prod.example/ns/default/sa/sys.auth.server',
-        'Who the server must be by its certificate: a service, a whole SPIFFE id, or `host-name` for a public certificate.',
+        "Identity in the server's certificate: a service, a whole SPIFFE id, or `host-name` for a public certificate.",
         '`sys.auth.server`',
       ),
     ),
@@ -51,7 +53,7 @@ const settings = z.strictObject({
     about(
       '0.1',
       'policy',
-      'Folder for the bundles, which services watch; made when missing. Only this user may write to it.',
+      'Folder for the bundles, which services watch; created if missing. Only this user may write to it.',
     ),
   ),
   domains: z
@@ -61,7 +63,7 @@ const settings = z.strictObject({
       about(
         '0.1',
         ['catalog', 'media'],
-        'Domains whose bundles are kept fresh; `auto` (since 0.2): those that name the service of this host as a reader of their bundles.',
+        "Domains whose bundles are kept up to date; `auto` (since 0.2): those that name this host's service in `bundleReaders`.",
         'those of `domainsDir`',
       ),
     ),
@@ -73,7 +75,7 @@ const settings = z.strictObject({
     .min(1)
     .max(10_000)
     .default(1000)
-    .meta({ ...about('0.2', 50, 'How many domains may come by `auto`.'), unit: 'domains' }),
+    .meta({ ...about('0.2', 50, 'Maximum number of domains by `auto`.'), unit: 'domains' }),
   issuer: z
     .string()
     .min(1)
@@ -89,7 +91,7 @@ const settings = z.strictObject({
   athenzBundles: z
     .boolean()
     .optional()
-    .meta(about('0.2', true, 'Whether the server is a genuine Athenz server.', 'false')),
+    .meta(about('0.2', true, 'Whether the server is an Athenz server.', 'false')),
   bundleForm: z
     .enum(['rfc7515', 'athenz'])
     .optional()
@@ -97,7 +99,7 @@ const settings = z.strictObject({
       about(
         '0.2',
         'athenz',
-        'The form in which bundles are asked for and kept: `athenz` for hosts with engines of Athenz.',
+        "Form of requested and stored bundles: `athenz` for hosts with Athenz's engines.",
         '`athenz` with `athenzBundles`, else `rfc7515`',
       ),
     ),
@@ -114,7 +116,7 @@ const settings = z.strictObject({
   logLevel: z
     .enum(logLevels)
     .default('info')
-    .meta(about('0.1', 'warn', 'The least severe records that are written.')),
+    .meta(about('0.1', 'warn', 'The lowest level that is logged.')),
   metrics: z
     .strictObject({
       textfile: z

@@ -4,14 +4,14 @@ import { about, day, seconds } from './about.ts';
 export const tokensSchema = z.strictObject({
   defaultExpirySeconds: seconds(1, 30 * day)
     .default(7200)
-    .meta(about('0.1', 3600, 'Life of an access token where the request says nothing.')),
+    .meta(about('0.1', 3600, 'Lifetime of an access token if the request has none.')),
   maxExpirySeconds: seconds(1, 30 * day)
     .optional()
     .meta(
       about(
         '0.1',
         14_400,
-        'The longest life of an access token. One that is set here holds whatever the limits of domains and roles say.',
+        'Maximum lifetime of an access token. If set, limits of domains and roles cannot raise it.',
         { absent: 'two hours, or up to 30 days where a limit of the domain or of the role says so' },
       ),
     ),
@@ -40,7 +40,7 @@ export const managementSchema = z.strictObject({
   alone: z
     .boolean()
     .default(false)
-    .meta(about('0.1', true, 'Serve nothing but the management API and the health endpoints.')),
+    .meta(about('0.1', true, 'Serve only the management API and the health endpoints.')),
   quotas: z
     .strictObject({
       roles: quota(10_000, 1000, 'roles'),
@@ -52,7 +52,7 @@ export const managementSchema = z.strictObject({
       keys: quota(10_000, 1000, 'public keys of services'),
     })
     .prefault({})
-    .meta({ description: 'Quotas of domains that have none of their own.' }),
+    .meta({ description: 'Quotas of domains without their own.' }),
 });
 
 export const accessChecksSchema = z.strictObject({
@@ -60,6 +60,6 @@ export const accessChecksSchema = z.strictObject({
     .boolean()
     .default(false)
     .meta(
-      about('0.1', true, 'Ask about another principal only with `access_check` on `<domain>:principal.<principal>`.'),
+      about('0.1', true, 'Require `access_check` on `<domain>:principal.<principal>` to ask about another principal.'),
     ),
 });

@@ -30,7 +30,7 @@ export const tlsSchema = z.strictObject({
       about(
         '0.1',
         true,
-        'Whether the server replaces its certificate in time by one of its own issuers, with the same names.',
+        'Whether the server renews its certificate in time with one of its own issuers, for the same names.',
       ),
     ),
 });
@@ -46,7 +46,9 @@ const issuer = z.strictObject({
   state: z
     .enum(['active', 'draining'])
     .default('active')
-    .meta(about('0.1', 'draining', '`draining`: it signs no new certificates, its revocation list goes on.')),
+    .meta(
+      about('0.1', 'draining', '`draining`: it signs no new certificates, but its revocation list is still published.'),
+    ),
 });
 
 export const certificatesSchema = z.strictObject({
@@ -58,7 +60,7 @@ export const certificatesSchema = z.strictObject({
       about(
         '0.1',
         [{ certificate: 'ca/intermediate.cert.pem', key: 'ca/intermediate.key.pem' }],
-        'Authorities that sign; the first active one that is valid signs what is new. Without any, no certificates are issued.',
+        'Issuing authorities; the first active and valid one signs. Without any, no certificates are issued.',
       ),
     ),
   roots: pathSchema
@@ -66,7 +68,7 @@ export const certificatesSchema = z.strictObject({
     .meta(about('0.1', 'ca/roots.pem', 'PEM roots that issued certificates chain to.', { absent: '`tls.clientCa`' })),
   trustDomain: suffix.default('signet.local').meta(about('0.1', 'prod.example', 'Host of the SPIFFE ids.')),
   dnsSuffix: suffix.optional().meta(
-    about('0.1', 'services.example', 'End of the DNS names that this server gives by itself.', {
+    about('0.1', 'services.example', 'Suffix of the DNS names that this server makes.', {
       absent: '`certificates.trustDomain`',
     }),
   ),
@@ -85,25 +87,25 @@ export const certificatesSchema = z.strictObject({
     ),
   serviceExpirySeconds: seconds(60, 398 * day)
     .default(30 * day)
-    .meta(about('0.1', 7 * day, 'Life of a service certificate where the request says nothing.')),
+    .meta(about('0.1', 7 * day, 'Lifetime of a service certificate if the request has none.')),
   serviceMaxExpirySeconds: seconds(60, 398 * day)
     .default(30 * day)
-    .meta(about('0.1', 14 * day, 'The longest life of a service certificate.')),
+    .meta(about('0.1', 14 * day, 'Maximum lifetime of a service certificate.')),
   roleExpirySeconds: seconds(60, 30 * day)
     .default(30 * day)
-    .meta(about('0.1', day, 'Life of a role certificate where the request says nothing.')),
+    .meta(about('0.1', day, 'Lifetime of a role certificate if the request has none.')),
   roleMaxExpirySeconds: seconds(60, 30 * day)
     .default(30 * day)
-    .meta(about('0.1', 7 * day, 'The longest life of a role certificate.')),
+    .meta(about('0.1', 7 * day, 'Maximum lifetime of a role certificate.')),
   crlLifetimeSeconds: seconds(600, 30 * day)
     .default(day)
-    .meta(about('0.1', 7 * day, 'How long a revocation list is good for; it is reissued after half of that.')),
+    .meta(about('0.1', 7 * day, 'Lifetime of a revocation list; it is reissued after half of it.')),
   reloadIntervalMs: z
     .int()
     .min(100)
     .max(3_600_000)
     .default(5000)
-    .meta(about('0.1', 60_000, 'How often the files of the issuers are looked at.')),
+    .meta(about('0.1', 60_000, "How often the issuers' files are checked for changes.")),
 });
 
 export const crlSchema = z.strictObject({
@@ -120,9 +122,7 @@ export const crlSchema = z.strictObject({
     ),
   maxAgeSeconds: seconds(0, day)
     .default(60)
-    .meta(
-      about('0.2', 300, 'How long a cache may answer a list without asking again; never past the end of the list.'),
-    ),
+    .meta(about('0.2', 300, 'Cache lifetime of a list; never past its expiry.')),
   distributionPoints: z
     .array(distributionPoint)
     .max(4)
@@ -131,7 +131,7 @@ export const crlSchema = z.strictObject({
       about(
         '0.2',
         ['http://pki.example/v1/crl/{issuer}'],
-        'Where those who read certificates find the revocation list; `{issuer}` is the id of the authority.',
+        'URLs of the revocation list in certificates; `{issuer}` is the id of the authority.',
       ),
     ),
   listen: z
@@ -146,9 +146,7 @@ export const crlSchema = z.strictObject({
         .min(0)
         .max(65_535)
         .optional()
-        .meta(
-          about('0.2', 8080, 'TCP port of plain HTTP; 0 takes a free one.', { absent: 'there is no such listener' }),
-        ),
+        .meta(about('0.2', 8080, 'TCP port of plain HTTP; 0: any free one.', { absent: 'there is no such listener' })),
     })
     .prefault({})
     .meta({
@@ -170,10 +168,10 @@ export const sshSchema = z.strictObject({
   ),
   hostExpirySeconds: seconds(60, 90 * day)
     .default(30 * day)
-    .meta(about('0.1', 7 * day, 'Life of an SSH certificate of a host.')),
+    .meta(about('0.1', 7 * day, 'Lifetime of an SSH host certificate.')),
   userExpirySeconds: seconds(60, 7 * day)
     .default(3600)
-    .meta(about('0.1', 28_800, 'Life of an SSH certificate of a user.')),
+    .meta(about('0.1', 28_800, 'Lifetime of an SSH user certificate.')),
   loginDomain: z
     .string()
     .regex(/^[a-z0-9_][a-z0-9_-]*(\.[a-z0-9_][a-z0-9_-]*)*$/)
@@ -202,7 +200,7 @@ export const sshSchema = z.strictObject({
     .regex(/^\P{Cc}*$/u)
     .optional()
     .meta(
-      about('0.1', '/usr/local/bin/session', 'Runs instead of what the user asks for.', {
+      about('0.1', '/usr/local/bin/session', 'Command that runs instead of the requested one.', {
         absent: 'what the user asks for',
       }),
     ),

@@ -50,7 +50,7 @@ const jwtIssuer = z.strictObject({
   provider: z
     .string()
     .min(1)
-    .meta(about('0.1', 'sys.auth.ci', 'Name of the provider, which launch rules and requests name.')),
+    .meta(about('0.1', 'sys.auth.ci', 'Name of the provider, as in `launch` assertions and requests.')),
   issuer: z
     .string()
     .min(1)
@@ -60,7 +60,7 @@ const jwtIssuer = z.strictObject({
     .min(1)
     .meta(about('0.1', 'signet', 'One of the `aud` of its tokens.')),
   subject: subjectTemplate.meta(
-    about('0.1', 'system:{domain}:{service}', 'What `sub` must be, with `{domain}`, `{service}` and `{instanceId}`.'),
+    about('0.1', 'system:{domain}:{service}', 'Required `sub`, with `{domain}`, `{service}` and `{instanceId}`.'),
   ),
   claims: z
     .record(z.string().min(1), z.string())
@@ -84,7 +84,7 @@ const jwtIssuer = z.strictObject({
   ),
   maxAgeSeconds: seconds(1, 30 * day)
     .default(day)
-    .meta(about('0.1', 3600, 'How old a token may be, by its `iat`.')),
+    .meta(about('0.1', 3600, 'Maximum age of a token, by its `iat`.')),
 });
 
 export const instancesSchema = z.strictObject({
@@ -99,7 +99,7 @@ export const instancesSchema = z.strictObject({
         ),
       lifetimeSeconds: seconds(1, 7 * day)
         .default(1800)
-        .meta(about('0.1', 600, 'Life of a join token where the request says nothing.')),
+        .meta(about('0.1', 600, 'Lifetime of a join token if the request has none.')),
     })
     .prefault({})
     .meta({ description: 'Instances that register with a join token of this server.' }),
@@ -118,14 +118,14 @@ export const instancesSchema = z.strictObject({
             keysUrl: 'https://ci.example/jwks',
           },
         ],
-        'Providers that are attested by the signed tokens of an issuer.',
+        'Token issuers that attest instances.',
       ),
     ),
   reservedAddresses: addresses.meta(
     about(
       '0.2',
       ['10.0.0.5'],
-      'Addresses and networks that no certificate of an instance holds, beside those of this machine: balancers and proxies.',
+      'Addresses and networks, such as balancers and proxies, that are never certified for an instance, in addition to those of this machine.',
     ),
   ),
   callOut: z
@@ -145,7 +145,7 @@ export const instancesSchema = z.strictObject({
         .min(100)
         .max(9500)
         .default(8000)
-        .meta(about('0.1', 3000, 'How long a provider may take to confirm an instance.')),
+        .meta(about('0.1', 3000, "Timeout of a provider's answer.")),
     })
     .prefault({})
     .meta({ description: 'Calls to the endpoints of providers.' }),
@@ -162,7 +162,7 @@ export const cloudSchema = z.strictObject({
           about(
             '0.1',
             'eu-central-1',
-            "Region whose STS hands out role sessions. The server's own credentials come from the SDK's usual places.",
+            "Region of the STS. The server's own credentials come from the SDK's provider chain.",
             { absent: 'no cloud credentials' },
           ),
         ),
@@ -181,7 +181,7 @@ export const cloudSchema = z.strictObject({
         .min(100)
         .max(9500)
         .default(5000)
-        .meta(about('0.1', 3000, 'For one attempt, connecting included; at most two are made.')),
+        .meta(about('0.1', 3000, 'Timeout of an attempt, including the connection; at most two are made.')),
     })
     .prefault({})
     .meta({ description: 'Temporary credentials of AWS.' }),

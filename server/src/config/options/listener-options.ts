@@ -12,23 +12,19 @@ export const listenSchema = z.strictObject({
     .min(0)
     .max(65_535)
     .default(4443)
-    .meta(about('0.1', 443, 'TCP port of HTTPS; 0 takes a free one.')),
+    .meta(about('0.1', 443, 'TCP port of HTTPS; 0: any free one.')),
   proxyProtocolFrom: addresses.meta(
     about(
       '0.2',
       ['10.0.0.0/28'],
-      'Balancers whose connections begin with a PROXY protocol v2 header: the header is required from them and taken from nobody else.',
+      'Balancers whose connections must begin with a PROXY protocol v2 header, which is accepted from no other address.',
     ),
   ),
   reusePort: z
     .boolean()
     .default(false)
     .meta(
-      about(
-        '0.2',
-        true,
-        'Whether other servers of this user on this machine may listen on the same ports beside this one (`SO_REUSEPORT`).',
-      ),
+      about('0.2', true, 'Whether other servers of this user on this machine may share the ports (`SO_REUSEPORT`).'),
     ),
 });
 
@@ -38,45 +34,51 @@ export const limitsSchema = z.strictObject({
     .min(256)
     .max(65_536)
     .default(8192)
-    .meta(about('0.1', 4096, 'Maximum length of the address of a request.')),
+    .meta(about('0.1', 4096, "Maximum length of a request's URL.")),
   headerBytes: z
     .int()
     .min(1024)
     .max(65_536)
     .default(16_384)
-    .meta(about('0.1', 32_768, 'Maximum size of the address and all header fields of a request, names and values.')),
+    .meta(about('0.1', 32_768, "Maximum size of a request's URL and all header fields, names and values.")),
   bodyBytes: z
     .int()
     .min(1024)
     .max(1_048_576)
     .default(65_536)
-    .meta(about('0.1', 131_072, 'Maximum size of the body of a request that `limits.largeBodyBytes` is not for.')),
+    .meta(about('0.1', 131_072, 'Maximum size of other bodies than those of `limits.largeBodyBytes`.')),
   largeBodyBytes: z
     .int()
     .min(1024)
     .max(16_777_216)
     .default(1_048_576)
-    .meta(about('0.1', 4_194_304, 'Maximum size of bodies that carry certificate requests, and of management.')),
+    .meta(about('0.1', 4_194_304, 'Maximum size of bodies with certificate requests, and of the management API.')),
   connectionRequests: z
     .int()
     .min(1)
     .max(10_000)
     .default(100)
-    .meta(about('0.2', 50, 'Maximum number of requests without an answer on one connection.', { unit: 'requests' })),
+    .meta(about('0.2', 50, 'Maximum number of unanswered requests on a connection.', { unit: 'requests' })),
   connectionBytes: z
     .int()
     .min(65_536)
     .max(1_073_741_824)
     .default(16_777_216)
     .meta(
-      about('0.2', 33_554_432, 'Bodies and unread answers of one connection: with more, it gets no further answer.'),
+      about(
+        '0.2',
+        33_554_432,
+        'Maximum size of bodies and unread answers on a connection; beyond it there are no further answers.',
+      ),
     ),
   principalBytes: z
     .int()
     .min(65_536)
     .max(4_294_967_296)
     .default(134_217_728)
-    .meta(about('0.2', 268_435_456, 'Bodies and unread answers of one principal on all of its connections.')),
+    .meta(
+      about('0.2', 268_435_456, 'Maximum size of bodies and unread answers of a principal on all its connections.'),
+    ),
 });
 
 /**
@@ -90,32 +92,32 @@ const groupBudget = (defaults: { workMsPerSecond: number; burstMs: number; inFli
       .min(1)
       .max(1_000_000)
       .default(defaults.workMsPerSecond)
-      .meta(about('0.2', 900, 'Processor time for each second, in each process.', { unit: 'ms of work per second' })),
+      .meta(about('0.2', 900, 'Processor time per second, in each process.', { unit: 'ms of work per second' })),
     burstMs: z
       .number()
       .min(100)
       .max(10_000_000)
       .default(defaults.burstMs)
-      .meta(about('0.2', 120_000, 'Processor time that may be taken at once after a pause.')),
+      .meta(about('0.2', 120_000, 'Processor time that may be used at once after a pause.')),
     inFlight: z
       .int()
       .min(1)
       .max(1_000_000)
       .default(defaults.inFlight)
-      .meta(about('0.2', 1000, 'Requests at the same time, in each process.', { unit: 'requests' })),
+      .meta(about('0.2', 1000, 'Concurrent requests, in each process.', { unit: 'requests' })),
     share: z
       .number()
       .min(0.001)
       .max(1)
       .default(defaults.share)
-      .meta(about('0.2', 0.25, 'What one member may take of each of the three.', { unit: 'part of the whole' })),
+      .meta(about('0.2', 0.25, 'Share of one member in each of the three.', { unit: 'part of the whole' })),
   });
 
 export const budgetsSchema = z.strictObject({
   enabled: z
     .boolean()
     .default(true)
-    .meta(about('0.2', false, 'Whether callers that take too much of a process are refused (429).')),
+    .meta(about('0.2', false, 'Whether callers that exceed their budget are refused (429).')),
   principal: groupBudget({ workMsPerSecond: 700, burstMs: 60_000, inFlight: 640, share: 0.5 })
     .prefault({})
     .meta({ description: 'The budget of each principal; its members are its certificates.' }),
@@ -127,7 +129,7 @@ export const budgetsSchema = z.strictObject({
     about(
       '0.2',
       ['203.0.113.7'],
-      'Addresses that many clients have (NAT, balancers without the PROXY protocol): each has the budget of `strangers` to itself.',
+      'Addresses of many clients (NAT, balancers without the PROXY protocol): each has the whole budget of `strangers`.',
     ),
   ),
   refusalDelayMs: z
@@ -135,7 +137,7 @@ export const budgetsSchema = z.strictObject({
     .min(0)
     .max(5000)
     .default(1000)
-    .meta(about('0.2', 500, 'How long a refusal is held back, so that who asks in a loop is slowed down.')),
+    .meta(about('0.2', 500, 'Delay of a refusal, which slows loops down.')),
 });
 
 export const timeoutsSchema = z.strictObject({
@@ -152,13 +154,13 @@ export const timeoutsSchema = z.strictObject({
     .min(1000)
     .max(600_000)
     .default(30_000)
-    .meta(about('0.2', 60_000, 'How long a client may read nothing of an answer.')),
+    .meta(about('0.2', 60_000, 'Maximum time in which a client reads nothing of an answer.')),
   answerMs: z
     .int()
     .min(1000)
     .max(3_600_000)
     .default(300_000)
-    .meta(about('0.2', 600_000, 'How long a client may take for a whole answer.')),
+    .meta(about('0.2', 600_000, 'Maximum time for a client to read an answer.')),
   keepAliveMs: z
     .int()
     .min(1000)
@@ -170,13 +172,7 @@ export const timeoutsSchema = z.strictObject({
     .min(0)
     .max(60_000)
     .default(9000)
-    .meta(
-      about(
-        '0.1',
-        20_000,
-        'How long requests in flight may take after the order to stop, from when the port is closed.',
-      ),
-    ),
+    .meta(about('0.1', 20_000, 'Maximum time for running requests after the port is closed on shutdown.')),
 });
 
 export const shutdownSchema = z.strictObject({
@@ -186,7 +182,7 @@ export const shutdownSchema = z.strictObject({
       about(
         '0.2',
         10,
-        'How long the port stays open after the order to stop, while `/readyz` says 503: as long as balancers take to notice.',
+        'How long the port stays open on shutdown, while `/readyz` answers 503: the time that balancers take to notice.',
       ),
     ),
 });
@@ -195,7 +191,7 @@ export const logSchema = z.strictObject({
   level: z
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
-    .meta(about('0.1', 'warn', 'The least severe records that are written.')),
+    .meta(about('0.1', 'warn', 'The lowest level that is logged.')),
   requests: z
     .boolean()
     .default(true)

@@ -21,7 +21,7 @@ export const metricsSchema = z.strictObject({
         .max(65_535)
         .optional()
         .meta(
-          about('0.2', 9464, 'Its port, 0 for a free one.', {
+          about('0.2', 9464, 'Its port; 0: any free one.', {
             absent: 'nothing is counted, unless `metrics.listen.socket` is set',
           }),
         ),
@@ -31,11 +31,11 @@ export const metricsSchema = z.strictObject({
         .max(100)
         .optional()
         .meta(
-          about('0.2', '/run/signet/metrics.sock', 'The path of a socket, in place of host and port.', {
+          about('0.2', '/run/signet/metrics.sock', 'Path of a socket, instead of host and port.', {
             absent: 'none',
           }),
         ),
     })
     .prefault({})
-    .meta({ description: 'Where metrics are given out, in the text format of Prometheus and in that of OpenMetrics.' }),
+    .meta({ description: 'Endpoint of metrics, in the text formats of Prometheus and OpenMetrics.' }),
 });

@@ -18,14 +18,14 @@ const loginIssuer = z.strictObject({
       about(
         '0.2',
         'signet',
-        '`aud` of its tokens: `signet login` as the issuer knows it, a public client with a loopback redirect.',
+        '`aud` of its tokens: the client id of `signet login`, a public client with a loopback redirect.',
       ),
     ),
   scopes: z
     .array(z.string().regex(/^[!#-[\]-~]{1,64}$/))
     .max(16)
     .default([])
-    .meta(about('0.2', ['email'], 'Scopes that `signet login` asks for beside `openid`.')),
+    .meta(about('0.2', ['email'], 'Scopes that `signet login` requests beside `openid`.')),
   keysFile: pathSchema.optional().meta(
     about('0.2', 'login-keys.json', 'JWK set with the public keys of the issuer.', {
       absent: 'as the issuer publishes it at `/.well-known/openid-configuration`',
@@ -62,7 +62,7 @@ const loginIssuer = z.strictObject({
     .string()
     .regex(/^([a-z0-9_][a-z0-9_-]{0,31})?$/)
     .default('')
-    .meta(about('0.2', 'staff-', 'Stands before the value of the claim.')),
+    .meta(about('0.2', 'staff-', 'Prefix for the value of the claim.')),
   emailDomain: z
     .string()
     .max(253)
@@ -72,7 +72,7 @@ const loginIssuer = z.strictObject({
       about(
         '0.2',
         'example.com',
-        'With the claim `email`: the one domain whose verified addresses count, `jane.doe@…` as `user.jane_doe`.',
+        'With the claim `email`: the only accepted domain of verified addresses; `jane.doe@…` is `user.jane_doe`.',
         { absent: 'none; the claim `email` needs one' },
       ),
     ),
@@ -80,10 +80,10 @@ const loginIssuer = z.strictObject({
     .array(personName)
     .max(1000)
     .default([])
-    .meta(about('0.2', ['user.jane'], 'The names with roles in `sys.auth` that may log in.')),
+    .meta(about('0.2', ['user.jane'], 'Names with roles in `sys.auth` that may log in.')),
   maxAgeSeconds: seconds(60, 3600)
     .default(600)
-    .meta(about('0.2', 300, 'Tokens issued longer ago than this are refused.')),
+    .meta(about('0.2', 300, 'Maximum age of a token.')),
 });
 
 export const peopleSchema = z.strictObject({
@@ -93,7 +93,7 @@ export const peopleSchema = z.strictObject({
       about(
         '0.2',
         day,
-        'Life of the certificates that operators have made for people and services, where they ask for none.',
+        'Lifetime of certificates that operators issue for people and services, if the request has none.',
       ),
     ),
   maxExpirySeconds: seconds(60, 398 * day)
@@ -102,12 +102,12 @@ export const peopleSchema = z.strictObject({
       about(
         '0.2',
         14 * day,
-        'The longest life of a certificate for a person; of one for a service it is `certificates.serviceMaxExpirySeconds`.',
+        'Maximum lifetime of a certificate for a person; for a service it is `certificates.serviceMaxExpirySeconds`.',
       ),
     ),
   loginExpirySeconds: seconds(60, 43_200)
     .default(43_200)
-    .meta(about('0.2', 28_800, 'Life of the certificates with which people log in.')),
+    .meta(about('0.2', 28_800, 'Lifetime of the certificates from a login.')),
   issuers: z
     .array(loginIssuer)
     .max(16)
@@ -116,7 +116,7 @@ export const peopleSchema = z.strictObject({
       about(
         '0.2',
         [{ issuer: 'https://login.example', clientId: 'signet', subjects: { '248289761001': 'user.jane' } }],
-        'OpenID Connect issuers with which people log in; without any, nobody does.',
+        "OpenID Connect issuers for people's logins; without any, there is no login.",
       ),
     ),
 });

@@ -11,7 +11,7 @@ export const postgresSchema = z.strictObject({
       about(
         '0.2',
         ['db1.example:5432', 'db2.example:5432'],
-        '`host:port`, `[address]:port`, or the folder of a socket: the one that is not a standby is used.',
+        '`host:port`, `[address]:port`, or the folder of a socket: the primary is used.',
       ),
     ),
   database: z
@@ -27,14 +27,9 @@ export const postgresSchema = z.strictObject({
     .default('signet')
     .meta(about('0.2', 'signet_server', 'Role to log in as.')),
   passwordFile: pathSchema.optional().meta(
-    about(
-      '0.2',
-      '/etc/signet/postgres-password',
-      'File of the password, which never stands in the configuration itself.',
-      {
-        absent: 'no password',
-      },
-    ),
+    about('0.2', '/etc/signet/postgres-password', 'File with the password, read for each connection.', {
+      absent: 'no password',
+    }),
   ),
   certificate: pathSchema
     .optional()
@@ -67,13 +62,13 @@ export const postgresSchema = z.strictObject({
     .min(100)
     .max(600_000)
     .default(5000)
-    .meta(about('0.2', 10_000, 'How long one statement may take.')),
+    .meta(about('0.2', 10_000, 'Timeout of a statement.')),
   connectTimeoutMs: z
     .int()
     .min(100)
     .max(60_000)
     .default(2000)
-    .meta(about('0.2', 1000, 'How long connecting to one host may take.')),
+    .meta(about('0.2', 1000, 'Timeout to connect to one host.')),
   listen: z
     .boolean()
     .default(true)
@@ -81,22 +76,20 @@ export const postgresSchema = z.strictObject({
       about(
         '0.2',
         false,
-        'Whether changes are told to the other servers at once: one connection more, never through a pooler of transactions.',
+        'Whether changes reach the other servers at once, by an additional connection; not through a pooler in transaction mode.',
       ),
     ),
   migrate: z
     .enum(['auto', 'manual'])
     .default('auto')
-    .meta(about('0.2', 'manual', '`manual`: the schema is brought up to date by `signet store migrate` only.')),
+    .meta(about('0.2', 'manual', '`manual`: only `signet store migrate` migrates the schema.')),
 });
 
 export const storeSchema = z.strictObject({
   kind: z
     .enum(['sqlite', 'postgres'])
     .default('sqlite')
-    .meta(
-      about('0.2', 'postgres', 'A file of SQLite in `dataDir`, or a PostgreSQL database that several servers share.'),
-    ),
+    .meta(about('0.2', 'postgres', 'An SQLite file in `dataDir`, or a PostgreSQL database for several servers.')),
   onDivergence: z
     .enum(['warn', 'new-epoch'])
     .default('warn')
@@ -120,7 +113,7 @@ export const snapshotSchema = z.strictObject({
       about(
         '0.1',
         500,
-        'How often the store is asked for changes that other processes made. Most are heard of sooner: from processes of the same machine with SQLite, over `store.postgres.listen` with PostgreSQL.',
+        'How often the store is read for changes by other processes. Most arrive sooner: with SQLite from processes of the same machine, with PostgreSQL by `store.postgres.listen`.',
       ),
     ),
 });
@@ -128,25 +121,23 @@ export const snapshotSchema = z.strictObject({
 export const bundlesSchema = z.strictObject({
   lifetimeSeconds: seconds(3600, 90 * day)
     .default(7 * day)
-    .meta(
-      about('0.1', 14 * day, 'Life of a policy bundle: how long a host decides without having heard of the server.'),
-    ),
+    .meta(about('0.1', 14 * day, 'Lifetime of a policy bundle: how long a host decides without the server.')),
   maxAgeSeconds: seconds(0, 3600)
     .default(30)
-    .meta(about('0.1', 60, 'How long a cache may answer a bundle without asking again.')),
+    .meta(about('0.1', 60, 'Cache lifetime of a bundle.')),
 });
 
 export const keysSchema = z.strictObject({
   maxAgeSeconds: seconds(0, day)
     .default(300)
-    .meta(about('0.1', 600, 'How long a cache may keep the public keys.')),
+    .meta(about('0.1', 600, 'Cache lifetime of the public keys.')),
   prepublishSeconds: seconds(0, 30 * day)
     .default(3600)
     .meta(about('0.1', 7200, 'How long a new key is published before it signs.')),
   rotateEverySeconds: seconds(day, 3650 * day)
     .optional()
     .meta(
-      about('0.2', 90 * day, 'How long a key signs before the servers replace it by themselves.', {
+      about('0.2', 90 * day, 'How long a key signs before the servers rotate it.', {
         absent: 'keys are rotated by hand',
       }),
     ),
@@ -161,14 +152,9 @@ export const keysSchema = z.strictObject({
       ),
     ),
   sealingKeyFile: pathSchema.optional().meta(
-    about(
-      '0.2',
-      '/etc/signet/sealing.key',
-      '32 random bytes, as they are or in base64; the same for every server of the store.',
-      {
-        absent: 'no keys can be sealed',
-      },
-    ),
+    about('0.2', '/etc/signet/sealing.key', '32 random bytes, raw or base64; the same for every server of the store.', {
+      absent: 'no keys can be sealed',
+    }),
   ),
   previousSealingKeyFiles: z
     .array(pathSchema)
@@ -178,7 +164,7 @@ export const keysSchema = z.strictObject({
       about(
         '0.2',
         ['/etc/signet/sealing-2025.key'],
-        'Earlier sealing keys, which open what `signet keys reseal` has not sealed with the present one yet.',
+        'Earlier sealing keys, for what `signet keys reseal` has not yet resealed.',
       ),
     ),
 });
