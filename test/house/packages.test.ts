@@ -23,6 +23,19 @@ interface Manifest {
 const rooms = globSync('*/package.json', { cwd: top }).map((file) => file.split('/')[0] ?? '');
 const manifestOf = (room: string): Manifest => JSON.parse(read(`${room}/package.json`));
 
+test('pages install files of the present version', (t) => {
+  const { version } = JSON.parse(read('package.json'));
+  const pages = globSync(['*.md', '*/README.md', 'docs/{guides,tutorial}/*.md'], { cwd: top });
+  const named = pages.flatMap((page) =>
+    Array.from(read(page).matchAll(/signet-[a-z-]+-(\d[\w.]*)\.tgz/g), ([file, of]) => ({ page, file, of })),
+  );
+  t.true(named.length >= 8);
+  t.deepEqual(
+    named.filter(({ of }) => of !== version),
+    [],
+  );
+});
+
 test('every room has a README', (t) => {
   t.true(rooms.length >= 7);
   for (const room of rooms) t.regex(read(`${room}/README.md`), /^# /, room);
