@@ -1,4 +1,4 @@
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { maxBundleBytes, refuseSuccessor } from '../bundle/index.ts';
 import type { Clock } from '../clock.ts';
@@ -112,7 +112,7 @@ export class PolicyDirectory {
     commonFloors: Pick<FloorFile, 'of'>,
   ): Promise<PolicyDirectory> {
     const directory = new PolicyDirectory(options, keys, commonFloors);
-    if (!(await directory.#isProtected())) throw directory.#error;
+    if ((await directory.#protectedPath()) === undefined) throw directory.#error;
     await directory.#ownKeys.refresh();
     if (keys === undefined && directory.#ownKeys.error !== undefined) throw directory.#ownKeys.error;
     directory.#watch = await Watch.start(options.policyDir, {
@@ -186,23 +186,24 @@ export class PolicyDirectory {
   }
 
   async #look(): Promise<void> {
-    if (await this.#isProtected()) await this.#scan();
+    const path = await this.#protectedPath();
+    if (path !== undefined) await this.#scan(path);
     for (const listener of this.#lookListeners) listener();
   }
 
   /** Scan of everything; all changes come into force together, by one assignment. Scans never overlap. */
-  async #scan(): Promise<void> {
+  async #scan(path: string): Promise<void> {
     const { issuer } = this.#ownKeys;
     await this.#ownKeys.refresh();
     if (this.#ownKeys.issuer !== issuer) for (const listener of this.#issuerListeners) listener();
     await this.#floors.refresh();
-    const names = await this.#list();
+    const names = await this.#list(path);
     if (names === undefined) return;
     const next = new Map(this.#bundles);
     let changed = await this.#dropWithdrawn(next);
     for (const [file] of this.#files) if (!names.has(file)) this.#files.delete(file);
     for (const domain of next.keys()) if (!names.has(bundleFileName(domain))) changed = next.delete(domain);
-    for (const [file, domain] of names) changed = (await this.#load(file, domain, next)) || changed;
+    for (const [, domain] of names) changed = (await this.#load(path, domain, next)) || changed;
     this.#scanned = this.#clock.now();
     if (!changed) return;
     const gone = [...this.#bundles.keys()].filter((domain) => !next.has(domain));
@@ -212,23 +213,27 @@ export class PolicyDirectory {
     for (const domain of gone) await this.#floors.withDigest(domain);
   }
 
-  /** True if only its owner can write to the directory. An unreadable directory is reported elsewhere. */
-  async #isProtected(): Promise<boolean> {
-    const facts = await stat(this.#options.policyDir).catch(() => undefined);
+  /**
+   * Resolved path of the directory, `undefined` if others than its owner can write to it; resolved once, so that a swapped link leads no scan to
+   * a directory that was not checked. An unreadable directory is reported elsewhere.
+   */
+  async #protectedPath(): Promise<string | undefined> {
+    const path = await realpath(this.#options.policyDir).catch(() => this.#options.policyDir);
+    const facts = await stat(path).catch(() => undefined);
     const writers = facts && otherWriters(facts.mode);
-    if (writers === undefined) return true;
+    if (writers === undefined) return path;
     this.#error = new PolicyEngineError(
       'directory-unsafe',
       `the policy directory is not used: ${writers} may write to it; remove that right (\`chmod go-w\`)`,
     );
-    return false;
+    return undefined;
   }
 
   /** Bundle files and their domains. */
-  async #list(): Promise<Map<string, DomainName> | undefined> {
+  async #list(path: string): Promise<Map<string, DomainName> | undefined> {
     let entries: string[];
     try {
-      entries = await readdir(this.#options.policyDir);
+      entries = await readdir(path);
       this.#error = undefined;
     } catch (cause) {
       this.#error = new PolicyEngineError('bundle-unreadable', 'the policy directory cannot be read', { cause });
@@ -253,10 +258,11 @@ export class PolicyDirectory {
     return answers.withdrawn.length > 0;
   }
 
-  async #load(file: string, domain: DomainName, next: Map<string, LoadedBundle>): Promise<boolean> {
+  async #load(path: string, domain: DomainName, next: Map<string, LoadedBundle>): Promise<boolean> {
+    const file = bundleFileName(domain);
     const state = this.#files.get(file) ?? { domain, identity: undefined, error: undefined };
     this.#files.set(file, state);
-    const read = await readRegularFile(join(this.#options.policyDir, file), maxBundleBytes, state.identity);
+    const read = await readRegularFile(join(path, file), maxBundleBytes, state.identity);
     if (read.kind === 'unchanged') return false;
     const now = this.#clock.now();
     try {

@@ -123,14 +123,10 @@ export class Watch {
     });
     this.#watcher = watcher;
     watcher.on('all', () => this.#soon());
-    await new Promise<void>((resolve) => {
-      watcher.once('ready', resolve);
-      // If watching fails, as when the system has no more watches, the interval still applies.
-      watcher.on('error', () => {
-        this.#soon();
-        resolve();
-      });
-    });
+    // Not awaited: `ready` never comes under fake timers, such as Jest's. The scan finds what changed before events were followed.
+    watcher.once('ready', () => void this.now());
+    // If watching fails, as when the system has no more watches, the interval still applies.
+    watcher.on('error', () => this.#soon());
   }
 
   #soon(): void {

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Decision, Status } from '../policy/index.ts';
 
 /** Decision in the form of logs and audits. It never holds a token or a certificate. */
@@ -106,7 +107,7 @@ export class DecisionRecorder {
 
   async #drain(): Promise<void> {
     // The decision comes first: nothing is written before the caller had a chance to act on it.
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await nextTurn();
     while (this.#waiting.length > 0) {
       const waiting = this.#waiting;
       this.#waiting = [];
