@@ -7,8 +7,8 @@ import { AccessRefusedError, HttpError } from './http-error.ts';
 
 interface AppDeps {
   readonly endpoints: readonly Endpoint[];
-  /** Health of the policy, for `GET /healthz`. */
-  readonly health: () => unknown;
+  /** Health of the policy, for `GET /healthz`; `isReady`: it can be decided by. */
+  readonly health: () => { readonly isReady: boolean; readonly policy: unknown };
   /** True once the service was told to stop: balancers then take it out. */
   readonly isStopping: () => boolean;
   /** Connections that are not end with their answer: a new one is verified against the authorities of now. */
@@ -77,8 +77,10 @@ function health({ health: report, isStopping }: Pick<AppDeps, 'health' | 'isStop
   return async (ctx, next) => {
     if (ctx.path !== '/healthz') return next();
     if (!answers('GET', ctx.method)) throw methodNotAllowed(['GET']);
-    ctx.status = isStopping() ? 503 : 200;
-    ctx.body = { status: isStopping() ? 'stopping' : 'ok', policy: report() };
+    const { isReady, policy } = report();
+    const status = isStopping() ? 'stopping' : isReady ? 'ok' : 'no-policy';
+    ctx.status = status === 'ok' ? 200 : 503;
+    ctx.body = { status, policy };
   };
 }
 

@@ -38,7 +38,7 @@ export function attestationEndpoints(
   logger: Pick<Logger, 'info' | 'warn'>,
 ): readonly Endpoint[] {
   const requireAccess: Middleware = (ctx, next) => {
-    const principal = certificateOf(ctx.req)?.principal;
+    const principal = certificateOf(ctx.req).principal;
     if (principal === rules.asker) return next();
     throw new AccessRefusedError({ reason: 'not the token server', message: 'only the token server may ask' });
   };

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '@signet/policy-engine/clock';
-import { nodeRequests } from '@signet/policy-engine/http';
+import { certificateProblem, nodeRequests } from '@signet/policy-engine/http';
 import { type PrincipalName, parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 
 /** The verified certificate of a connection. */
@@ -12,8 +12,15 @@ interface ClientCertificate {
   readonly principal?: PrincipalName;
 }
 
+/** What the caller is told of a connection that has no valid certificate. */
+interface NoCertificate {
+  readonly certificate?: never;
+  readonly principal?: never;
+  readonly problem: string;
+}
+
 /** Finds the certificate of the connection that a request came on. */
-export type CertificateReader = (request: IncomingMessage) => ClientCertificate | undefined;
+export type CertificateReader = (request: IncomingMessage) => ClientCertificate | NoCertificate;
 
 /**
  * Reader of client certificates: only valid ones on their connection (`nodeRequests`), while it `isTrusted`. The
@@ -23,9 +30,10 @@ export function createCertificateReader(clock: Clock, isTrusted: (connection: So
   const read = nodeRequests({ clock });
   const known = new WeakMap<X509Certificate, ClientCertificate>();
   return (request) => {
-    if (!isTrusted(request.socket)) return undefined;
-    const { certificate } = read(request).peer;
-    if (!(certificate instanceof X509Certificate)) return undefined;
+    const { peer } = read(request);
+    const { certificate } = peer;
+    if (!(certificate instanceof X509Certificate)) return { problem: String(certificateProblem(peer)) };
+    if (!isTrusted(request.socket)) return { problem: String(certificateProblem({ certificateRefused: true })) };
     const found = known.get(certificate) ?? readCertificate(certificate);
     known.set(certificate, found);
     return found;

@@ -1,5 +1,5 @@
 import type { Server } from 'node:https';
-import type { PolicyEngine } from '@signet/policy-engine';
+import type { EngineHealth, PolicyEngine } from '@signet/policy-engine';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { Logger } from 'pino';
 import { createApp } from './app.ts';
@@ -43,9 +43,16 @@ export function createProvider(deps: ProviderDeps): Server {
     ...protectedEndpoints(config.domain, patterns, new Catalogue()),
     ...(attestation === undefined ? [] : attestationEndpoints(attestation, certificateOf, logger)),
   ];
-  const app = createApp({ endpoints, health: () => engine.health(), isStopping, isTrusted, logger });
+  const app = createApp({ endpoints, health: () => healthOf(engine, config.domain), isStopping, isTrusted, logger });
   const server = createTlsServer(files, app);
   trust.watch(server);
   followFiles(server, files, (error) => logger.error({ error: String(error) }, 'TLS files cannot be used'));
   return server;
+}
+
+/** Ready while there is policy to decide by. A newer bundle that is refused leaves the last good one in force, so it is no reason to stop serving. */
+function healthOf(engine: Pick<PolicyEngine, 'health'>, domain: string): { isReady: boolean; policy: EngineHealth } {
+  const policy = engine.health();
+  const state = policy.domains.find((each) => each.domain === domain)?.state;
+  return { isReady: state === 'fresh' || state === 'stale', policy };
 }

@@ -37,7 +37,14 @@ import { PolicyDirectories } from './loader/policy-directories.ts';
 import { parseDomainName } from './names/index.ts';
 import { reportFault } from './on-error.ts';
 import { bareDecision } from './policy/decide.ts';
-import { compileDomain, type Decision, type DomainPolicy, type PolicyInput, type Status } from './policy/index.ts';
+import {
+  compileDomain,
+  type Decision,
+  type DomainPolicy,
+  type PolicyInput,
+  type Status,
+  withoutCertificate,
+} from './policy/index.ts';
 import { DecisionRecorder } from './records/decision-recorder.ts';
 import { ServedDomains } from './served-domains.ts';
 import { type SteadyClock, steadyClock } from './steady-clock.ts';
@@ -274,10 +281,12 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
         explainInSet(this.#policies.set, { domain, roles, action, resource, context, now });
       const described = { ...explained, token: describeToken(token) };
       if (refusal === undefined) return described;
-      return explanation(refusal, explained.request, {
+      const refused = explanation(refusal, explained.request, {
         ...described,
         changes: [credentialChange(refusal, token), ...explained.changes],
       });
+      const isWithout = refusal === 'DENY_CERT_HASH_MISMATCH' && (request.certificate ?? undefined) === undefined;
+      return isWithout ? { ...refused, meaning: withoutCertificate } : refused;
     } catch (error) {
       return explanation(this.#failed('explain', error).status, nothingAsked, {});
     }
@@ -293,10 +302,16 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     }
   }
 
-  /** State of the engine: the bundles in force, their age, and errors. */
+  /** State of the engine: the bundles in force, their age, and errors. Not `ok` while a served domain has no policy. */
   health(): EngineHealth {
     const { leftOut = [] } = this.#keys;
-    const health = healthOf(this.#policies.set, this.#directory, this.#recorder?.counts, this.#clock);
+    const health = healthOf({
+      set: this.#policies.set,
+      directory: this.#directory,
+      records: this.#recorder?.counts,
+      clock: this.#clock,
+      served: this.#served,
+    });
     return leftOut.length === 0 ? health : { ...health, keysLeftOut: leftOut };
   }
 

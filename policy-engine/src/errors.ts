@@ -16,6 +16,7 @@ export type PolicyEngineErrorCode =
   | 'bundle-lifetime'
   | 'bundle-unreadable'
   | 'directory-unsafe'
+  | 'policy-missing'
   | 'floor-unavailable'
   | 'keys-malformed'
   | 'keys-unavailable'

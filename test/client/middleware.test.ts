@@ -142,13 +142,15 @@ for (const name of Object.keys(frameworks)) {
   test(`${name}: a certificate`, async (t) => {
     const { pki, call } = await start(t, name, 'certificate');
     const missing = [403, 403, 'a service certificate is required'];
+    const none = [403, 403, 'the request came without a client certificate'];
+    const invalid = [403, 403, 'the client certificate of the request is not valid here'];
     t.deepEqual(await call('/movie', { as: await pki.issue('media.player') }), passes);
     t.deepEqual(await call('/movie', { as: await pki.issue('media.guest') }), notGranted);
     t.deepEqual(await call('/movie', { as: await pki.issue('catalog:role.reader') }), missing);
-    t.deepEqual(await call('/movie'), missing);
-    t.deepEqual(await call('/movie', { headers: { 'svc-principal-auth': 'media.player' } }), missing);
+    t.deepEqual(await call('/movie'), none);
+    t.deepEqual(await call('/movie', { headers: { 'svc-principal-auth': 'media.player' } }), none);
     const stranger = await (await makePki(temporaryFolder(t), 'other')).issue('media.player');
-    t.deepEqual(await call('/movie', { as: stranger }), missing);
+    t.deepEqual(await call('/movie', { as: stranger }), invalid);
     const [old, current] = [await pki.issue('media.player'), await pki.issue('media.player')];
     revoked.add(certificateThumbprint(old.cert));
     t.deepEqual(await call('/movie', { as: old }), notGranted);

@@ -115,3 +115,12 @@ test('GET /healthz answers everyone', async (t) => {
   t.like(answer.body, { status: 'ok' });
   t.is((await provider.send({ method: 'PUT', path: '/healthz' })).status, 405);
 });
+
+test('GET /healthz is 503 while there is no policy of the domain that is served', async (t) => {
+  const provider = await startProvider(t, undefined, { catalogue: [{ name: 'p', assertions: [] }] });
+  const { status, body } = await provider.send({ path: '/healthz' });
+  t.is(status, 503);
+  const message = 'there is no policy of the served domain `catalog`: did you mean `catalogue`?';
+  t.like(body, { status: 'no-policy', policy: { ok: false } });
+  t.like(body, { policy: { domains: [{ domain: 'catalog', error: { code: 'policy-missing', message } }] } });
+});

@@ -151,8 +151,8 @@ const cases: readonly Case[] = [
     name: 'no certificate',
     request: async (provider) => ({ headers: (await withToken(['reader'])(provider)).headers }),
     status: 403,
-    body: refused,
-    challenge: 'Bearer error="invalid_token", error_description="access is not granted"',
+    body: { code: 403, message: 'the request came without a client certificate' },
+    challenge: 'Bearer error="invalid_token", error_description="the request came without a client certificate"',
     reason: 'DENY_CERT_HASH_MISMATCH',
   },
 ];
@@ -183,7 +183,8 @@ test('a certificate of another authority is none', async (t) => {
   const as = other.authority.certificate('media.player');
   const token = await provider.authority.token({ domain: 'catalog', roles: ['reader'], certificate: as });
   const answer = await provider.send({ path: '/movie', as, headers: { authorization: `Bearer ${token}` } });
-  t.deepEqual({ status: answer.status, body: answer.body }, { status: 403, body: refused });
+  const message = 'the client certificate of the request is not valid here';
+  t.deepEqual({ status: answer.status, body: answer.body }, { status: 403, body: { code: 403, message } });
 });
 
 test('a certificate past its end is none, whatever the TLS layer said when the connection began', async (t) => {

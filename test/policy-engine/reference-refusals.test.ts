@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   PolicyEngine,
@@ -109,6 +109,7 @@ const cases: Readonly<Record<PolicyEngineErrorCode, (t: ExecutionContext) => unk
   'bundle-lifetime': async () => verified(await bundle({ expiresIn: maxBundleLifeMs + 1000 })),
   'bundle-unreadable': (t) => opened(t, ({ policyDir }) => mkdirSync(join(policyDir, 'media.pol'))),
   'directory-unsafe': (t) => opened(t, ({ policyDir }) => chmodSync(policyDir, 0o777)),
+  'policy-missing': (t) => opened(t, ({ policyDir }) => rmSync(join(policyDir, 'catalog.pol'))),
   'floor-unavailable': (t) => opened(t, ({ floorFile }) => writeFileSync(floorFile, 'x'), true),
   'keys-malformed': () => staticKeys({ keys: [JSON.parse('{"kty":"oct","kid":"a","k":"AA"}')] }),
   'keys-unavailable': (t) =>

@@ -7,6 +7,7 @@ import { listen } from '@signet/example-provider/tls-server';
 import { systemClock } from '@signet/policy-engine/clock';
 import { gracefulServer } from '@signet/policy-engine/http';
 import { parseDomainName } from '@signet/policy-engine/names';
+import type { PolicyInput } from '@signet/policy-engine/policy';
 import { TestAuthority, type TestCertificate, TestClock } from '@signet/policy-engine/testing';
 import { createLogger } from '@signet/server/logger';
 import type { ExecutionContext } from 'ava';
@@ -40,6 +41,7 @@ export interface TestProvider {
 export async function startProvider(
   t: ExecutionContext,
   answer: (question: AccessQuestion) => boolean | Error = () => true,
+  policies: Readonly<Record<string, readonly PolicyInput[]>> = { catalog: rules },
 ): Promise<TestProvider> {
   const authority = await TestAuthority.create({ clock: new TestClock(systemClock.now()) });
   const folder = temporaryFolder(t);
@@ -52,7 +54,7 @@ export async function startProvider(
   const log: Record<string, unknown>[] = [];
   const server = createProvider({
     config: { domain: parseDomainName('catalog'), tls },
-    engine: authority.engine({ catalog: rules }, { domains: ['catalog'] }),
+    engine: authority.engine(policies, { domains: ['catalog'] }),
     ask: async (question) => {
       questions.push(question);
       const granted = answer(question);

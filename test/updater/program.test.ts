@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -382,4 +382,19 @@ test('--help ends with 0 and lists the exit statuses', async (t) => {
   const { status, stdout } = await ended(start(t, ['--help']));
   t.is(status, 0);
   t.regex(stdout, /Exit status: 0 everything fresh/);
+});
+
+test('an updater without any domain says so, in every command and its exit status', async (t) => {
+  const world = await updaterWorld(t);
+  mkdirSync(join(world.folder, 'domains.d'));
+  const { domains: _, ...settings } = parse(readFileSync(world.configFile, 'utf8'));
+  writeFileSync(world.configFile, stringify({ ...settings, domainsDir: 'domains.d', logLevel: 'silent' }));
+  const says = 'there is no domain to follow: name one in `domains` or in a file of `domainsDir`';
+  const run = async (...args: string[]) => await finished(...args, '--config', world.configFile);
+  t.deepEqual(await run('once'), { status: 1, stdout: `${says}\n`, stderr: '' });
+  t.like(JSON.parse((await run('once', '--json')).stdout), { exitStatus: 1, domains: {}, problem: says });
+  const checked = await run('check');
+  t.is(checked.status, 1);
+  t.is(checked.stdout.split('\n')[1], says);
+  t.deepEqual(await run('status'), { status: 1, stdout: `degraded: 0 domains; ${says}\n`, stderr: '' });
 });

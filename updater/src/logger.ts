@@ -24,6 +24,7 @@ export function logReport(logger: Logger, report: RunReport, now: number): void 
       logger.warn({ domain, expires: report.status.domains[domain]?.expires }, 'bundle is near its expiry');
     }
   }
+  if (report.idle !== undefined) logger.warn({ error: report.idle }, 'no domain to follow');
   logSelection(logger, report);
   if (report.status.keys.error !== undefined) logger.warn({ error: report.status.keys.error }, 'keys not refreshed');
   for (const error of report.problems) logger.error({ error }, 'run could not be recorded');

@@ -1,6 +1,7 @@
 import { parseTimestamp } from '@signet/policy-engine/clock';
 import type { BundleCheck } from './check-bundle.ts';
 import { type ExitStatus, exitStatus, worst } from './exit-status.ts';
+import { nothingToFollow } from './selected-domains.ts';
 import type { DomainStatus, Status } from './updater-status.ts';
 
 /** Age without confirmation by the server after which a domain is stale (ten runs), in milliseconds. */
@@ -37,7 +38,7 @@ type Problem = readonly [says: string, status: ExitStatus];
 export function overallStatus(reports: readonly DomainReport[], file: Status | undefined, now: number): OverallStatus {
   const counts = { fresh: 0, stale: 0, missing: 0, expired: 0, bad: 0 };
   for (const { state } of reports) counts[state] += 1;
-  const problems = problemsOf(file, now);
+  const problems = [...problemsOf(file, now), ...(reports.length === 0 ? withoutDomains(file) : [])];
   const isStale = isOld(file?.lastRun, now) || (reports.length > 0 && counts.fresh === 0);
   const isOk = problems.length === 0 && counts.fresh === reports.length;
   return {
@@ -52,6 +53,11 @@ export function overallStatus(reports: readonly DomainReport[], file: Status | u
 export function isOld(time: string | undefined, now: number): boolean {
   const at = time === undefined ? undefined : parseTimestamp(time);
   return at === undefined || Math.abs(now - at) > staleAfter;
+}
+
+/** A list of domains that the server answers says itself that it is empty. */
+function withoutDomains(file: Status | undefined): readonly Problem[] {
+  return file?.selection === undefined ? [[nothingToFollow, exitStatus.refused]] : [];
 }
 
 function problemsOf(file: Status | undefined, now: number): readonly Problem[] {

@@ -5,7 +5,7 @@ import type { BundleForm } from './config/config.ts';
 import { type ExitStatus, exitStatus, statusOfOutcome, worst } from './exit-status.ts';
 import { bundleName, type PolicyDirectory } from './files/policy-directory.ts';
 import type { Outcome } from './outcome.ts';
-import { allDomains, type SelectedDomains } from './selected-domains.ts';
+import { allDomains, nothingToFollow, type SelectedDomains } from './selected-domains.ts';
 import type { Selection, SelectionChange } from './selection.ts';
 import type { State } from './state.ts';
 import type { TrustedKeys } from './trusted-keys.ts';
@@ -40,6 +40,8 @@ export interface RunReport {
   /** Domains that were selected or dropped automatically. */
   readonly selected: SelectionChange | undefined;
   readonly status: Status;
+  /** Problem of a host without any domain. */
+  readonly idle?: string;
   /** Problems beside the domains, e.g. the status file could not be written, or a leftover not removed. */
   readonly problems: readonly string[];
   readonly exitStatus: ExitStatus;
@@ -69,13 +71,20 @@ export async function runOnce(deps: RunDeps, signal?: AbortSignal): Promise<RunR
   await noteProblem(problems, () => writeStatus(directory, status));
   await noteProblem(problems, async () => deps.writeMetrics?.(status, clock.now()));
   const own = problems.length > 0 || keys.problem instanceof UpdaterError ? exitStatus.storage : exitStatus.ok;
+  const isIdle = outcomes.size === 0 && selection === undefined && signal?.aborted !== true;
   const ofKeys = keys.problem?.code === 'keys-replaced' ? exitStatus.rejected : exitStatus.ok;
   return {
     outcomes,
     selected,
     status,
     problems,
-    exitStatus: worst([own, ofKeys, ofSelection(selection), ...[...outcomes.values()].map(statusOfOutcome)]),
+    ...(isIdle && { idle: nothingToFollow }),
+    exitStatus: worst([
+      own,
+      ofKeys,
+      isIdle ? exitStatus.refused : ofSelection(selection),
+      ...[...outcomes.values()].map(statusOfOutcome),
+    ]),
     notBefore: earliestReturn([...outcomes.values(), ...(selection?.failure ? [selection.failure] : [])], clock.now()),
   };
 }

@@ -1,6 +1,7 @@
 import {
   type AnswerHeaders,
   type ConnectionOptions,
+  certificateProblem,
   type NodeRequest,
   nodeRequests,
   RequestRule,
@@ -63,7 +64,9 @@ type Who =
 
 function whoCalls(request: Seen, by: RequireGrantOptions['by']): Who {
   if (by === 'certificate') {
-    return certificateHolder(request) ?? { missing: 'a service certificate is required' };
+    return (
+      certificateHolder(request) ?? { missing: certificateProblem(request.peer) ?? 'a service certificate is required' }
+    );
   }
   const [principalToken, ...others] = principalTokenHeaders.flatMap((name) => request.header(name));
   const isOne = principalToken !== undefined && principalToken !== '' && others.length === 0;

@@ -14,9 +14,11 @@ export function centralCertificate(deps: {
   certificateOf: CertificateReader;
 }): (required: RequiredAccess) => Middleware {
   return (required) => async (ctx, next) => {
-    const { principal, certificate } = deps.certificateOf(ctx.req) ?? {};
+    const caller = deps.certificateOf(ctx.req);
+    const { principal, certificate } = caller;
     if (principal === undefined || certificate === undefined) {
-      throw new AccessRefusedError({ reason: 'no certificate', message: 'a service certificate is required' });
+      const message = 'problem' in caller ? caller.problem : 'a service certificate is required';
+      throw new AccessRefusedError({ reason: 'no certificate', message });
     }
     await requireGrant(deps.ask, { ...required, principal, thumbprint: certificateThumbprint(certificate.raw) });
     await next();

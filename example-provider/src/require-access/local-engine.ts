@@ -29,11 +29,14 @@ export function localEngine(deps: {
     async (ctx, next) => {
       ctx.vary('Svc-Role-Auth, Athenz-Role-Auth, Authorization');
       const token = accessToken(ctx.req);
-      const certificate = deps.certificateOf(ctx.req)?.certificate;
+      const caller = deps.certificateOf(ctx.req);
+      const { certificate } = caller;
       const decision = await deps.engine.decide({ token, action, resource, ...(certificate && { certificate }) });
       if (decision.status !== 'ALLOW') {
         const token = tokenFaults.has(decision.status) ? 'invalid_token' : 'insufficient_scope';
-        throw new AccessRefusedError({ reason: decision.status, message: 'access is not granted', token });
+        const isWithout = decision.status === 'DENY_CERT_HASH_MISMATCH' && 'problem' in caller;
+        const message = isWithout ? caller.problem : 'access is not granted';
+        throw new AccessRefusedError({ reason: decision.status, message, token });
       }
       await next();
     };

@@ -1,8 +1,10 @@
 import { freshUntil, issuedSkew, notYetValid } from '../bundle/verify.ts';
 import type { PolicySet } from '../engine/policy-set.ts';
-import type { PolicyEngineErrorCode } from '../errors.ts';
+import { PolicyEngineError, type PolicyEngineErrorCode } from '../errors.ts';
+import { didYouMean } from '../nearest.ts';
 import type { DomainPolicy } from '../policy/index.ts';
 import type { RecordCounts } from '../records/decision-recorder.ts';
+import type { ServedDomains } from '../served-domains.ts';
 import type { SteadyClock } from '../steady-clock.ts';
 import type { PolicyDirectories } from './policy-directories.ts';
 
@@ -16,7 +18,7 @@ export interface HealthError {
 /** The state of one domain's policy. Times are milliseconds since the epoch, ages milliseconds. */
 export interface DomainHealth {
   readonly domain: string;
-  /** `missing`: there is a file, but no good one was ever loaded. `stale`: past three quarters of its life. */
+  /** `missing`: no good bundle was ever loaded, of a file or of a domain that is served. `stale`: past three quarters of its life. */
   readonly state: 'fresh' | 'stale' | 'expired' | 'missing';
   readonly epoch?: number;
   readonly version?: number;
@@ -28,13 +30,13 @@ export interface DomainHealth {
   readonly assertions?: number;
   /** Assertions that can never match, and decisions that took too much work (`DENY_BUDGET_EXCEEDED`). */
   readonly problems?: readonly string[];
-  /** Error of the present file, which is not the one in force; or of a clock that is behind the one in force. */
+  /** Error of the present file, which is not the one in force; of a clock that is behind the one in force; or of a served domain without a file. */
   readonly error?: HealthError;
 }
 
 /** State of an engine: the bundles in force, their age, and errors. */
 export interface EngineHealth {
-  /** Every domain is fresh or stale, and nothing is wrong with the directory. */
+  /** There is policy, of every served domain; every domain is fresh or stale, and nothing is wrong with the directory. */
   readonly ok: boolean;
   readonly domains: readonly DomainHealth[];
   /** Counts of decision records, by result. */
@@ -45,20 +47,25 @@ export interface EngineHealth {
   readonly clockSetBackMs?: number;
   /** Keys of the key set that are left out, with the reason; the others count. */
   readonly keysLeftOut?: readonly string[];
-  /** Error of a policy directory, of the keys or of the floor file. */
+  /** Error of a policy directory, of the keys or of the floor file; or a directory without any bundle. */
   readonly error?: { readonly code: PolicyEngineErrorCode; readonly message: string };
 }
 
+interface HealthParts {
+  readonly set: PolicySet;
+  /** Undefined for an engine over policies in memory. */
+  readonly directory: PolicyDirectories | undefined;
+  readonly records: RecordCounts | undefined;
+  readonly clock: SteadyClock;
+  readonly served: Pick<ServedDomains, 'names'>;
+}
+
 /** The health of an engine with or without a directory. */
-export function healthOf(
-  set: PolicySet,
-  directory: PolicyDirectories | undefined,
-  records: RecordCounts | undefined,
-  clock: SteadyClock,
-): EngineHealth {
+export function healthOf({ set, directory, records, clock, served }: HealthParts): EngineHealth {
   const now = clock.now();
-  const domains = directory === undefined ? memoryHealth(set) : directoryHealth(directory, now);
-  const error = directory?.error;
+  const loaded = directory === undefined ? memoryHealth(set) : directoryHealth(directory, now);
+  const domains = [...loaded, ...withoutPolicy(served.names ?? [], loaded, now)].sort(byName);
+  const error = directory?.error ?? (directory !== undefined && domains.length === 0 ? noBundle() : undefined);
   const isUsable = domains.every(({ state, error: problem }) => (state === 'fresh' || state === 'stale') && !problem);
   return {
     ok: isUsable && error === undefined,
@@ -99,7 +106,28 @@ function directoryHealth(directory: PolicyDirectories, now: number): DomainHealt
     errors.delete(domain);
   }
   for (const [domain, error] of errors) domains.push({ domain, state: 'missing', ...problem(error) });
-  return domains.sort((a, b) => (a.domain < b.domain ? -1 : 1));
+  return domains;
+}
+
+function byName(a: DomainHealth, b: DomainHealth): number {
+  return a.domain < b.domain ? -1 : 1;
+}
+
+/** Served domains that have neither policy nor a file: every request about them is denied. */
+function withoutPolicy(served: readonly string[], loaded: readonly DomainHealth[], now: number): DomainHealth[] {
+  const names = loaded.map(({ domain }) => domain);
+  return [...new Set(served)]
+    .filter((domain) => !names.includes(domain))
+    .map((domain) => {
+      const nearest = didYouMean(domain, names);
+      const remedy = nearest === '' ? ': add it to the domains that the updater of this host fetches' : nearest;
+      const message = `there is no policy of the served domain \`${domain}\`${remedy}`;
+      return { domain, state: 'missing', error: { code: 'policy-missing', message, at: now } };
+    });
+}
+
+function noBundle(): PolicyEngineError {
+  return new PolicyEngineError('policy-missing', 'there is no bundle to decide by: ask `signet-updater status`');
 }
 
 function problemsOf({ problems, overruns: { count } }: DomainPolicy): readonly string[] {

@@ -5,7 +5,13 @@ import { parseAddress } from '../policy/ip-address.ts';
 import { certificateThumbprint } from '../token/index.ts';
 import type { ResourceError } from '../wire/index.ts';
 import { checkProtectOptions, type ProtectedRequest, type ProtectOptions } from './protect-options.ts';
-import { type ClientCertificate, clientCertificate, type Peer, type TrustedProxies } from './proxy-certificate.ts';
+import {
+  type ClientCertificate,
+  certificateProblems,
+  clientCertificate,
+  type Peer,
+  type TrustedProxies,
+} from './proxy-certificate.ts';
 import { reportRefusal } from './refusal.ts';
 import { RequestRule, type RequiredAccess } from './request-rule.ts';
 
@@ -38,11 +44,13 @@ type BareOutcome = (
   | (Refused<Record<string, string>> & { readonly hint?: string })
 ) & { readonly asked?: RequiredAccess };
 
-/** Advice about requests that were refused without asking the engine. */
+/** Advice about requests, beside that of the status. */
 const hints = {
   400: 'the path could be read in another way by the router: callers must send its canonical form',
   404: 'the rule has no answer for it: cover it in the rule, or leave `protect` out in front of it',
   several: 'the caller must send one token in one header',
+  connection:
+    'the caller must connect with the certificate of its token, and the service must ask for one (`requestCert`); behind a proxy see `proxies`',
   certificate: 'the proxy must send the certificate as RFC 9440 has it: base64 of its DER between colons',
 };
 
@@ -116,7 +124,9 @@ async function outcomeBy(rule: RequestRule, request: ProtectedRequest, options: 
     resource: asked.resource,
     ...(certificate.kind === 'certificate' && { certificate: certificate.certificate }),
   });
-  return decision.status === 'ALLOW' ? { kind: 'allowed', decision } : { ...denied(options, decision), asked };
+  if (decision.status === 'ALLOW') return { kind: 'allowed', decision };
+  const { kind } = certificate;
+  return { ...denied(options, decision, kind === 'certificate' ? undefined : certificateProblems[kind]), asked };
 }
 
 function findCertificate(request: ProtectedRequest, options: ProtectOptions): ClientCertificate {
@@ -187,12 +197,15 @@ function several(options: ProtectOptions): BareOutcome {
   return { ...refusal(options.rfc6750 ? 400 : 403, message, challenge), hint: hints.several };
 }
 
-function denied(options: ProtectOptions, decision: Decision): BareOutcome {
+/** `without`: why the connection has no certificate. */
+function denied(options: ProtectOptions, decision: Decision, without?: string): BareOutcome {
   const isTokenFault = tokenStatuses.has(decision.status);
-  const message = isTokenFault ? 'the token is not valid here' : 'access is not granted';
+  const problem = decision.status === 'DENY_CERT_HASH_MISMATCH' ? without : undefined;
+  const message = problem ?? (isTokenFault ? 'the token is not valid here' : 'access is not granted');
   const challenge = bearer(isTokenFault ? 'invalid_token' : 'insufficient_scope', message);
   const status = options.rfc6750 && isTokenFault ? 401 : 403;
-  return { ...refusal(status, message, { 'WWW-Authenticate': challenge }), decision };
+  const answer = refusal(status, message, { 'WWW-Authenticate': challenge });
+  return { ...answer, decision, ...(problem !== undefined && { hint: `${problem}: ${hints.connection}` }) };
 }
 
 /** RFC 6750 §3. */

@@ -78,6 +78,11 @@ export class ConnectionCertificates {
     return certificate !== undefined && now <= until && isWithinDates(certificate, now) ? certificate : undefined;
   }
 
+  /** True if `of` has found a certificate on the connection, valid or not. */
+  isPresented(socket: NodeSocket, connection: object = socket): boolean {
+    return this.#known.get(connection)?.certificate !== undefined;
+  }
+
   #knownOf(socket: NodeSocket, connection: object, now: number): Known {
     this.#refresh();
     const kept = this.#known.get(connection);

@@ -9,7 +9,7 @@ export { type CloseOptions, type GracefulServer, gracefulServer } from './gracef
 export { throwInKoa } from './koa-error.ts';
 export { type NodeRequest, nodeRequests } from './node-request.ts';
 export type { Decider, ProtectedRequest, ProtectOptions } from './protect-options.ts';
-export type { Peer, TrustedProxies } from './proxy-certificate.ts';
+export { certificateProblem, type Peer, type TrustedProxies } from './proxy-certificate.ts';
 export type { OnRefusal, Refusal } from './refusal.ts';
 export {
   RequestRule,

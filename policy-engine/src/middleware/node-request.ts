@@ -33,9 +33,16 @@ export function nodeRequests(options: ConnectionOptions = {}): (request: NodeReq
       method: request.method ?? '',
       target: request.url ?? '',
       header: (name) => (request.headersDistinct ? (request.headersDistinct[name] ?? []) : valuesOf(request, name)),
-      peer: { ...(address !== undefined && { address }), ...(certificate !== undefined && { certificate }) },
+      peer: {
+        ...(address !== undefined && { address }),
+        ...(certificate === undefined ? refusedOf(certificates, request) : { certificate }),
+      },
     };
   };
+}
+
+function refusedOf(certificates: ConnectionCertificates, { socket, stream }: NodeRequest) {
+  return certificates.isPresented(socket, stream?.session) ? { certificateRefused: true } : {};
 }
 
 function valuesOf({ rawHeaders }: NodeRequest, name: string): readonly string[] {

@@ -1,5 +1,6 @@
 import { isWithinDates } from '../certificates/certificate-chain.ts';
 import { parseChain } from '../certificates/read-certificates.ts';
+import { withoutCertificate } from '../policy/index.ts';
 import type { CertificateInput } from '../token/index.ts';
 
 /** Connection facts known before the request is read. */
@@ -9,6 +10,8 @@ export interface Peer {
    * connection may have changed it.
    */
   certificate?: CertificateInput;
+  /** True if a certificate was sent and is not valid, so that `certificate` is absent: the caller is told so. */
+  certificateRefused?: boolean;
   /** The address of the other end. */
   address?: string;
 }
@@ -24,6 +27,8 @@ export interface TrustedProxies {
 export type ClientCertificate =
   | { kind: 'certificate'; certificate: CertificateInput }
   | { kind: 'none' }
+  /** One was sent that is not valid. */
+  | { kind: 'refused' }
   /** A trusted proxy sent a header that cannot be read. */
   | { kind: 'malformed' };
 
@@ -41,15 +46,28 @@ export function clientCertificate(
   now: number,
 ): ClientCertificate {
   if (!isTrustedProxy) {
-    return peer.certificate === undefined ? { kind: 'none' } : { kind: 'certificate', certificate: peer.certificate };
+    if (peer.certificate !== undefined) return { kind: 'certificate', certificate: peer.certificate };
+    return { kind: peer.certificateRefused === true ? 'refused' : 'none' };
   }
   if (header === undefined) return { kind: 'none' };
   const match = typeof header === 'string' ? byteSequence.exec(header.trim()) : null;
   const der = match?.[1] === undefined ? undefined : decodeBase64(match[1]);
   if (der === undefined) return { kind: 'malformed' };
   // The proxy's connection to the client may have outlived the certificate too.
-  return isPastItsDates(der, now) ? { kind: 'none' } : { kind: 'certificate', certificate: der };
+  return isPastItsDates(der, now) ? { kind: 'refused' } : { kind: 'certificate', certificate: der };
 }
+
+/** What a caller is told whose connection has no valid certificate; undefined if it has one. */
+export function certificateProblem({ certificate, certificateRefused }: Peer): string | undefined {
+  if (certificate !== undefined) return undefined;
+  return certificateProblems[certificateRefused === true ? 'refused' : 'none'];
+}
+
+/** The same by the kind of `ClientCertificate`. */
+export const certificateProblems = {
+  none: withoutCertificate,
+  refused: 'the client certificate of the request is not valid here',
+};
 
 /** True if the certificate is outside its dates. Anything else has no dates, and no token is bound to it either. */
 function isPastItsDates(der: Uint8Array, now: number): boolean {

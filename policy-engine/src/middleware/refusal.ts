@@ -29,7 +29,7 @@ const debug = debuglog('signet');
 interface RefusalParts extends Omit<Refusal, 'hint' | 'text' | 'path'> {
   readonly target: string;
   readonly message: string;
-  /** Advice where the engine was not asked. */
+  /** Advice; default: the one for the status of the decision, or the message. */
   readonly hint?: string;
 }
 
@@ -38,7 +38,7 @@ export function reportRefusal(onRefusal: OnRefusal | undefined, parts: RefusalPa
   if (onRefusal === undefined && !debug.enabled) return;
   const { target, message, hint: own, ...said } = parts;
   const [path = ''] = target.split('?', 1);
-  const hint = said.decision === undefined ? (own ?? message) : statusRemedy(said.decision.status);
+  const hint = own ?? (said.decision === undefined ? message : statusRemedy(said.decision.status));
   const text = inOneLine({ ...said, path, hint }, message);
   debug('%s', text);
   try {

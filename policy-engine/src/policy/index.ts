@@ -35,7 +35,7 @@ export {
   type PolicyExplanation,
 } from './explain.ts';
 export { matchesFolded, matchesPattern, patternProblem } from './pattern.ts';
-export { type Status, statuses, statusMeaning, statusRemedy } from './status.ts';
+export { type Status, statuses, statusMeaning, statusRemedy, withoutCertificate } from './status.ts';
 export { valueSamples } from './value-samples.ts';
 export {
   maxActionLength,

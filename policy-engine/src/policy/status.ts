@@ -47,6 +47,9 @@ export function statusMeaning(status: Status): string {
   return meanings[status];
 }
 
+/** Meaning of `DENY_CERT_HASH_MISMATCH` for a request without any certificate. */
+export const withoutCertificate = 'the request came without a client certificate';
+
 const remedies: Readonly<Record<Status, string>> = {
   ALLOW: 'serve the request',
   DENY: 'refuse; if that is wrong, take the assertion that `explain` names out of the policy',
@@ -61,7 +64,7 @@ const remedies: Readonly<Record<Status, string>> = {
   DENY_DOMAIN_EMPTY: 'write policy for the domain',
   DENY_DOMAIN_EXPIRED: 'see why the updater gets no new bundle',
   DENY_CERT_HASH_MISMATCH:
-    'refuse; pass `certificate`, and behind a proxy see `proxies`. For unbound tokens see `requireBound`',
+    'refuse; the caller must connect with the certificate of its token. If it does, pass `certificate`; behind a proxy see `proxies`',
   DENY_CERT_MISMATCH_ISSUER: 'refuse, or add the authority to `authorities` of the request',
   DENY_CERT_MISSING_SUBJECT: 'refuse; it is not a role certificate',
   DENY_CERT_MISSING_DOMAIN: 'refuse; it is not a role certificate',

@@ -89,7 +89,13 @@ test('the certificate of a service, with its thumbprint, and no other', async (t
   t.is(asked[0]?.principal, 'media.player');
   t.is(asked[0]?.thumbprint?.length, 43);
   const needed = [403, 'a service certificate is required'];
-  t.deepEqual((await ask(request(['Svc-Principal-Auth', 'x']), by)).answer, needed);
+  const none = [403, 'the request came without a client certificate'];
+  t.deepEqual((await ask(request(['Svc-Principal-Auth', 'x']), by)).answer, none);
+  const old = (await makeCertificate({ name: 'media.player', notAfter: 1_767_225_599_000 })).certificate;
+  t.deepEqual((await ask(request([], old), by)).answer, [
+    403,
+    'the client certificate of the request is not valid here',
+  ]);
   for (const name of [
     'catalog:role.reader',
     'player',

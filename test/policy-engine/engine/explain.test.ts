@@ -1,4 +1,4 @@
-import { type DecideRequest, type Explanation, PolicyEngine, type Status } from '@signet/policy-engine';
+import { type DecideRequest, type Explanation, PolicyEngine, type Status, statusMeaning } from '@signet/policy-engine';
 import { createTestAuthority, type TestTokenInput } from '@signet/policy-engine/testing';
 import test from 'ava';
 import { temporaryFolder } from '#support/temp';
@@ -96,6 +96,14 @@ test('an explanation has the status of the decision, and says what would help', 
     t.is(explained.changes.length, changes.length);
     for (const [at, change] of changes.entries()) t.like(explained.changes[at], change);
   }
+  const { certificate: _, ...without } = good;
+  for (const request of [without, { ...without, certificate: null }, { ...without, certificate: undefined }]) {
+    const { status, meaning, changes } = await engine.explain(request);
+    t.is(status, 'DENY_CERT_HASH_MISMATCH');
+    t.is(meaning, 'the request came without a client certificate');
+    t.deepEqual(changes, [{ kind: 'present-certificate', thumbprint: certificate.thumbprint }]);
+  }
+  t.is((await engine.explain({ ...good, certificate: other })).meaning, statusMeaning('DENY_CERT_HASH_MISMATCH'));
   const { token } = await engine.explain({ ...good, token: 'x' });
   t.deepEqual(token, { fault: 'malformed' });
 });

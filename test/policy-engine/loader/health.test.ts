@@ -6,14 +6,28 @@ import { internals } from '../../limits/row.ts';
 /* Health of an engine, for each state of a domain and each fault alone. */
 
 const { healthOf } = await internals<{
-  healthOf(set: unknown, directory: unknown, records: unknown, clock: unknown): { ok: boolean; domains: object[] };
+  healthOf(parts: {
+    set: unknown;
+    directory: unknown;
+    records: unknown;
+    clock: unknown;
+    served: { names?: readonly string[] };
+  }): { ok: boolean; domains: object[] };
 }>('policy-engine/src/loader/health.ts');
 
 const policy = compileDomain('d', []);
 const bundle = { issued: 1000, expires: 2000, loaded: 1100, version: { epoch: 1, version: 2 }, policy };
 const error = new PolicyEngineError('bundle-signature', 'broken');
 
-function health(now: number, more: { bundles?: object; errors?: object; error?: Error; setBackMs?: number } = {}) {
+interface More {
+  readonly bundles?: object;
+  readonly errors?: object;
+  readonly error?: Error;
+  readonly setBackMs?: number;
+  readonly served?: readonly string[];
+}
+
+function health(now: number, more: More = {}) {
   const { bundles = { d: bundle }, errors = {}, setBackMs = 0 } = more;
   const directory = {
     bundles: new Map(Object.entries(bundles)),
@@ -21,7 +35,8 @@ function health(now: number, more: { bundles?: object; errors?: object; error?: 
     error: more.error,
     scanned: 1500,
   };
-  return healthOf(new Map(), directory, undefined, { now: () => now, setBackMs });
+  const served = more.served === undefined ? {} : { names: more.served };
+  return healthOf({ set: new Map(), directory, records: undefined, clock: { now: () => now, setBackMs }, served });
 }
 
 const states: [note: string, now: number, state: string, ok: boolean][] = [
@@ -82,11 +97,57 @@ test('what is wrong with the directory or with the clock is told', (t) => {
 
 test('policies in memory are fresh, with the decisions that took too much work', (t) => {
   const set = new Map([['d', { policy: { ...policy, problems: ['p'], overruns: { count: 2 } }, expires: 0 }]]);
-  const found = healthOf(set, undefined, { written: 1 }, { now: () => 0, setBackMs: 0 });
+  const clock = { now: () => 0, setBackMs: 0 };
+  const found = healthOf({ set, directory: undefined, records: { written: 1 }, clock, served: {} });
   const problems = ['p', '2 decisions took more work than one may cost and were denied'];
   t.deepEqual<unknown, unknown>(found, {
     ok: true,
     domains: [{ domain: 'd', state: 'fresh', assertions: 0, problems }],
     records: { written: 1 },
   });
+});
+
+const withoutPolicy: [note: string, served: readonly string[], bundles: object, missing: Record<string, string>][] = [
+  ['each has one', ['catalog'], { catalog: bundle }, {}],
+  ['a name that is nearly one', ['catalgo'], { catalog: bundle }, { catalgo: ': did you mean `catalog`?' }],
+  [
+    'one of two, named twice',
+    ['media', 'catalog', 'media'],
+    { catalog: bundle },
+    { media: ': add it to the domains that the updater of this host fetches' },
+  ],
+  ['no bundle at all', ['d'], {}, { d: ': add it to the domains that the updater of this host fetches' }],
+];
+for (const [note, served, bundles, missing] of withoutPolicy) {
+  test(`a served domain without policy is not ok: ${note}`, (t) => {
+    const found = health(1100, { bundles, served });
+    const expected = Object.entries(missing).map(([domain, remedy]) => ({
+      domain,
+      state: 'missing',
+      error: {
+        code: 'policy-missing',
+        message: `there is no policy of the served domain \`${domain}\`${remedy}`,
+        at: 1100,
+      },
+    }));
+    t.deepEqual<unknown, unknown>(
+      found.domains.filter((each) => !('epoch' in each)),
+      expected,
+    );
+    t.is(found.ok, expected.length === 0);
+  });
+}
+
+test('a served domain whose file failed has the error of the file', (t) => {
+  const found = health(1100, { bundles: {}, errors: { d: { error, at: 7 } }, served: ['d'] });
+  t.false(found.ok);
+  t.deepEqual<unknown, unknown>(found.domains, [
+    { domain: 'd', state: 'missing', error: { code: 'bundle-signature', message: 'broken', at: 7 } },
+  ]);
+});
+
+test('a directory without any bundle is not ok, and a fault of the directory is told first', (t) => {
+  const message = 'there is no bundle to decide by: ask `signet-updater status`';
+  t.like(health(1100, { bundles: {} }), { ok: false, domains: [], error: { code: 'policy-missing', message } });
+  t.like(health(1100, { bundles: {}, error }), { ok: false, error: { code: 'bundle-signature' } });
 });

@@ -1,5 +1,11 @@
-import { authorize, type Decider, type ProtectedRequest, type ProtectOptions } from '@signet/policy-engine/http';
-import type { Decision, Status } from '@signet/policy-engine/policy';
+import {
+  authorize,
+  type Decider,
+  type ProtectedRequest,
+  type ProtectOptions,
+  type Refusal,
+} from '@signet/policy-engine/http';
+import { type Decision, type Status, statusRemedy } from '@signet/policy-engine/policy';
 import test from 'ava';
 
 /** An engine that gives one answer and remembers what it was asked. */
@@ -163,9 +169,45 @@ const refusals: {
     note: 'a token of another certificate, RFC 6750',
     status: 'DENY_CERT_HASH_MISMATCH',
     headers: { authorization: ['Bearer abc'] },
+    over: { peer: { certificate: 'another one' } },
     options: { rfc6750: true },
     expect: {
       status: 401,
+      challenge: 'Bearer error="invalid_token", error_description="the token is not valid here"',
+      message: 'the token is not valid here',
+    },
+    asked: 1,
+  },
+  {
+    note: 'no certificate',
+    status: 'DENY_CERT_HASH_MISMATCH',
+    headers: { authorization: ['Bearer abc'] },
+    expect: {
+      status: 403,
+      challenge: 'Bearer error="invalid_token", error_description="the request came without a client certificate"',
+      message: 'the request came without a client certificate',
+    },
+    asked: 1,
+  },
+  {
+    note: 'a certificate that is not valid',
+    status: 'DENY_CERT_HASH_MISMATCH',
+    headers: { authorization: ['Bearer abc'] },
+    over: { peer: { certificateRefused: true } },
+    expect: {
+      status: 403,
+      challenge:
+        'Bearer error="invalid_token", error_description="the client certificate of the request is not valid here"',
+      message: 'the client certificate of the request is not valid here',
+    },
+    asked: 1,
+  },
+  {
+    note: 'another reason, and no certificate',
+    status: 'DENY_TOKEN_EXPIRED',
+    headers: { authorization: ['Bearer abc'] },
+    expect: {
+      status: 403,
       challenge: 'Bearer error="invalid_token", error_description="the token is not valid here"',
       message: 'the token is not valid here',
     },
@@ -342,3 +384,25 @@ test('a hook finds the certificate in place of connection and proxies', async (t
   });
   t.is(engine.asked.length, 2);
 });
+
+const advice =
+  'the caller must connect with the certificate of its token, and the service must ask for one (`requestCert`); behind a proxy see `proxies`';
+const hints: [note: string, peer: ProtectedRequest['peer'], hint: string][] = [
+  ['none', {}, `the request came without a client certificate: ${advice}`],
+  [
+    'one that is not valid',
+    { certificateRefused: true },
+    `the client certificate of the request is not valid here: ${advice}`,
+  ],
+  ['another one', { certificate: 'another one' }, statusRemedy('DENY_CERT_HASH_MISMATCH')],
+];
+for (const [note, peer, hint] of hints) {
+  test(`the advice about a token without its certificate advises no weaker check: ${note}`, async (t) => {
+    const told: string[] = [];
+    const onRefusal = (refusal: Refusal) => void told.push(refusal.hint);
+    const engine = engineThat('DENY_CERT_HASH_MISMATCH');
+    await authorize(request({ authorization: ['Bearer abc'] }, { peer }), { engine, rule, onRefusal });
+    t.deepEqual(told, [hint]);
+    t.notRegex(hint, /requireBound/);
+  });
+}

@@ -5,7 +5,7 @@ import { internals } from '../../limits/row.ts';
 /* Valid certificate where a proxy may pass one on. */
 
 interface Found {
-  readonly kind: 'certificate' | 'none' | 'malformed';
+  readonly kind: 'certificate' | 'none' | 'refused' | 'malformed';
   readonly certificate?: unknown;
 }
 const { clientCertificate } = await internals<{
@@ -21,6 +21,11 @@ const passedOn = field(certificate.raw);
 const cases: [note: string, found: Found, kind: Found['kind'], certificate?: unknown][] = [
   ['a connection with one', clientCertificate(own, undefined, false, now), 'certificate', own.certificate],
   ['a connection without one', clientCertificate({}, undefined, false, now), 'none'],
+  [
+    'a connection with one that is not valid',
+    clientCertificate({ certificateRefused: true }, undefined, false, now),
+    'refused',
+  ],
   ['a header of somebody else', clientCertificate({}, passedOn, false, now), 'none'],
   ['a header of somebody with one', clientCertificate(own, passedOn, false, now), 'certificate', own.certificate],
   ['a proxy without a header', clientCertificate(own, undefined, true, now), 'none'],
@@ -35,8 +40,8 @@ const cases: [note: string, found: Found, kind: Found['kind'], certificate?: unk
   ['bytes that are no certificate', clientCertificate({}, ':AAAA:', true, now), 'certificate', Buffer.alloc(3)],
   ['the first moment', clientCertificate({}, passedOn, true, now - 5000), 'certificate', certificate.raw],
   ['the last moment', clientCertificate({}, passedOn, true, now + 5000), 'certificate', certificate.raw],
-  ['before its first moment', clientCertificate({}, passedOn, true, now - 5001), 'none'],
-  ['after its last moment', clientCertificate({}, passedOn, true, now + 5001), 'none'],
+  ['before its first moment', clientCertificate({}, passedOn, true, now - 5001), 'refused'],
+  ['after its last moment', clientCertificate({}, passedOn, true, now + 5001), 'refused'],
 ];
 for (const [note, found, kind, bytes] of cases) {
   test(`${note}: ${kind}`, (t) => {

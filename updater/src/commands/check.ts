@@ -1,7 +1,7 @@
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { checkBundle, localKeys } from '../check-bundle.ts';
 import { type ExitStatus, exitStatus, worst } from '../exit-status.ts';
-import { domainsOf } from '../selected-domains.ts';
+import { domainsOf, nothingToFollow } from '../selected-domains.ts';
 import { State } from '../state.ts';
 import { connect, policyDirectory } from '../updater.ts';
 import type { CommandContext } from './context.ts';
@@ -30,12 +30,15 @@ export async function check(context: CommandContext): Promise<ExitStatus> {
     if (state === 'good') return exitStatus.ok;
     return state === 'missing' ? exitStatus.refused : exitStatus.rejected;
   });
+  const isIdle = domains.length === 0;
+  if (isIdle) statuses.push(exitStatus.refused);
   const result = worst([...statuses, identity.isExpired ? exitStatus.usage : exitStatus.ok]);
   if (json) {
     print(JSON.stringify({ exitStatus: result, identity, domains: found }));
     return result;
   }
   print(`certificate: ${identity.isExpired ? 'expired' : 'valid until'} ${identity.expires}`);
+  if (isIdle) print(config.autoDomains === true ? 'no domain names this host yet' : nothingToFollow);
   for (const one of found) {
     const detail =
       'version' in one ? `version ${one.epoch}.${one.version}, expires ${one.expires}, key ${one.kid}` : one.message;
