@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
+import { UsageError } from './usage-error.ts';
 
 /** Terminal on which a person is asked. */
 interface Terminal {
@@ -21,6 +22,15 @@ export function canAsk(): boolean {
 export async function ask(question: string, usual: string, terminal = ownTerminal()): Promise<string | undefined> {
   if (terminal === undefined) return undefined;
   return (await answerTo(`${question} [${usual}]: `, terminal, terminal.output)).trim() || usual;
+}
+
+/** Answer to a question of yes or no; the empty answer is no. Undefined without a terminal. Throws `UsageError` for any other word. */
+export async function askWhether(question: string, terminal = ownTerminal()): Promise<boolean | undefined> {
+  const answer = (await ask(question, 'no', terminal))?.toLowerCase();
+  if (answer === undefined) return undefined;
+  if (answer === 'y' || answer === 'yes') return true;
+  if (answer === 'n' || answer === 'no') return false;
+  throw new UsageError(`the answer must be yes or no, got \`${answer}\``);
 }
 
 /** The same for a secret: what is typed is not shown. */

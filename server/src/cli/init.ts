@@ -7,8 +7,9 @@ import { addressOctets } from '../base/ip-address.ts';
 import { processEnvironment } from '../config/env.ts';
 import { distributionPoint } from '../config/options/certificate-options.ts';
 import { isLoopback } from '../config/store-place.ts';
+import { type ProfileRules, profiles } from '../profile.ts';
 import { isDnsName } from '../x509/naming.ts';
-import { ask, askHidden, canAsk } from './ask.ts';
+import { ask, askHidden, askWhether, canAsk } from './ask.ts';
 import { parseAdministrator, usualAdministrator } from './init/administrator.ts';
 import { addressOf } from './init/base-url.ts';
 import { commandName } from './init/command-name.ts';
@@ -16,6 +17,7 @@ import { type AuthorityFiles, readAuthority } from './init/given-authority.ts';
 import { refuseToOverwrite } from './init/new-folder.ts';
 import { describeInitialised, nextSteps } from './init/next-steps.ts';
 import { type PostgresOptions, postgresOptions, postgresSettings } from './init/postgres-options.ts';
+import { profileOf, profileOption } from './init/profile-option.ts';
 import { type Initialised, initialise } from './initialise.ts';
 import { localActor } from './local-user.ts';
 import { refuseOthersFolder, refuseSwappablePlace } from './own-folder.ts';
@@ -24,6 +26,8 @@ import { checkPassphrase, readPassphrase } from './passphrase.ts';
 import { action, print, UsageError, warn } from './run.ts';
 
 interface Options extends PostgresOptions {
+  readonly profile?: ProfileRules['name'];
+  readonly anonymousKeys?: boolean;
   readonly host: string;
   readonly port: number;
   readonly baseUrl?: string;
@@ -46,6 +50,7 @@ export function initCommand(): Command {
   const command = new Command('init')
     .description('make authority, server certificate, keys, store, first administrator and signet.yaml in a new folder')
     .argument('<folder>', 'where to make them (mode 0700); nothing is overwritten')
+    .addOption(profileOption())
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--port <number>', 'port to listen on, 0 for a free one', parsePort, 4443)
     .option('--base-url <url>', 'what clients call (default: https://<first --host-name>:<port>/v1, else localhost)')
@@ -72,6 +77,10 @@ export function initCommand(): Command {
       '--sealed-keys',
       'seal the signing keys in the store, with `sealing.key`, instead of writing files for them',
     )
+    .option(
+      '--anonymous-keys',
+      'open the public keys and the metadata to verifiers without a certificate, such as JWT libraries',
+    )
     .option('--json', 'print JSON, and ask nothing');
   return postgresOptions(command).action(action(init));
 }
@@ -80,9 +89,11 @@ async function init(folder: string, options: Options): Promise<void> {
   refuseOpenPlace(resolve(folder));
   const files = authorityFiles(options);
   const distributionPoints = options.crlUrl?.map(checkCrlUrl);
+  const profile = options.profile ?? profileOf(processEnvironment()) ?? 'signet';
   const made = await initialise(
     {
       folder,
+      profile,
       host: options.host,
       port: options.port,
       hosts: options.hostName.map(checkHostName),
@@ -94,7 +105,7 @@ async function init(folder: string, options: Options): Promise<void> {
       postgres: postgresSettings(options),
       identities: options.identity.map((name) => parsePrincipalName(name, '--identity')),
       actor: localActor(),
-      ...(await whatIsMissing(options)),
+      ...(await whatIsMissing(options, profile)),
     },
     systemClock,
   );
@@ -120,20 +131,26 @@ function authorityFiles(options: Options): AuthorityFiles | undefined {
 }
 
 /** Completes the options on a terminal; elsewhere they have their defaults, or are required. */
-async function whatIsMissing(options: Options) {
+async function whatIsMissing(options: Options, profile: ProfileRules['name']) {
   const { host, port, hostName, operator, rootPassphraseFile } = options;
   const asks = options.json !== true && canAsk();
   const name = operator ?? (asks ? await ask('Name of the first administrator', usualAdministrator) : undefined);
   const isOpen = !isLoopback(host) && options.baseUrl === undefined && hostName.length === 0 && port !== 0;
-  const baseUrl = isOpen && asks ? await ask('What clients call', addressOf(hostname(), port)) : options.baseUrl;
+  const baseUrl =
+    isOpen && asks ? await ask('What clients call', addressOf(hostname(), port, profile)) : options.baseUrl;
   const rootPassphrase =
     rootPassphraseFile !== undefined
       ? readPassphrase(rootPassphraseFile)
       : asks && options.root === undefined
         ? await askNewPassphrase('Passphrase for the private key of the root (empty: it is not encrypted): ')
         : undefined;
-  return { administrator: parseAdministrator(name ?? usualAdministrator), baseUrl, rootPassphrase };
+  const anonymousKeys =
+    options.anonymousKeys ?? (asks && !profiles[profile].anonymousKeys && (await askWhether(forAnyone)));
+  return { administrator: parseAdministrator(name ?? usualAdministrator), baseUrl, rootPassphrase, anonymousKeys };
 }
+
+const forAnyone =
+  'JWT libraries verify tokens and have no client certificate. Open the public keys and the metadata to callers without one?';
 
 async function askNewPassphrase(question: string): Promise<string | undefined> {
   const first = await askHidden(question);

@@ -11,6 +11,7 @@ import { ensureSigningKeys } from '../keys/rotate-keys.ts';
 import { createSealing } from '../keys/sealing.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
 import type { Store } from '../model/store.ts';
+import type { ProfileRules } from '../profile.ts';
 import { createSshAuthorityKey, knownHostsLine, parseSshAuthority, trustedUserCaLine } from '../ssh/ssh-authority.ts';
 import { ensureSealKey, sealKeyName } from '../store/maintenance.ts';
 import { openStore } from '../store/open.ts';
@@ -33,6 +34,10 @@ import { warn } from './run.ts';
 
 export interface InitialiseOptions extends AuthorityOptions {
   readonly folder: string;
+  /** Default `signet`. */
+  readonly profile?: ProfileRules['name'] | undefined;
+  /** True to open keys and metadata to callers without a certificate; else the profile decides. */
+  readonly anonymousKeys?: boolean | undefined;
   readonly host: string;
   readonly port: number;
   /** Address that clients use; absent: derived from the names and the port. */

@@ -2,6 +2,7 @@ import { systemClock } from '@signet/policy-engine/clock';
 import { replaceFile } from '@signet/policy-engine/internal/files';
 import { Command } from 'commander';
 import type { DevState } from '../cli/dev-state.ts';
+import { profileOf } from '../cli/init/profile-option.ts';
 import { parsePort } from '../cli/parse-port.ts';
 import { action, describeError, print } from '../cli/run.ts';
 import { stopSignal } from '../cli/stop-signal.ts';
@@ -64,8 +65,10 @@ async function runWorld(paths: WorldPaths, options: DevOptions, children: Child[
   // A program that reads the JSON line waits for it; people see what they wait for.
   const progress = options.json === true ? () => undefined : warn;
   progress(`preparing ${paths.folder}: authority, keys, sample policies (the first start makes them)`);
-  const world = await ensureWorld({ paths, policies: programs.policies, port: options.port, clock: systemClock });
   const environment = withoutProxy(processEnvironment());
+  const { policies } = programs;
+  const profile = profileOf(environment);
+  const world = await ensureWorld({ paths, policies, port: options.port, profile, clock: systemClock });
   const { providerPort } = options;
   const domains = ['catalog'];
   const deps = { paths, programs, environment, providerPort, signal, warn, progress, domains, ...world };

@@ -5,11 +5,13 @@ import { replaceFile } from '@signet/policy-engine/internal/files';
 import { parseKeyId, parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 import { parseDocument } from 'yaml';
 import type { DevState } from '../cli/dev-state.ts';
+import { addressOf } from '../cli/init/base-url.ts';
 import { initialise } from '../cli/initialise.ts';
 import { applyDocuments } from '../management/apply-documents.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
 import { registerServiceKey } from '../management/service-keys.ts';
 import type { Store, StoreState } from '../model/store.ts';
+import type { ProfileRules } from '../profile.ts';
 import { knownHostsLine, parseSshAuthority } from '../ssh/ssh-authority.ts';
 import { openStore } from '../store/open.ts';
 import type { WorldPaths } from './data-folder.ts';
@@ -30,6 +32,8 @@ interface EnsureWorldDeps {
   /** The folder of the sample documents. */
   readonly policies: string;
   readonly port: number;
+  /** Profile of the server; undefined: the one of its configuration. */
+  readonly profile: ProfileRules['name'] | undefined;
   readonly clock: Clock;
 }
 
@@ -38,7 +42,7 @@ interface EnsureWorldDeps {
  * the last file of the first half (authority, keys, store), `complete.json` of the second (policies, public keys).
  */
 export async function ensureWorld(deps: EnsureWorldDeps): Promise<{ identities: DevState['identities'] }> {
-  const { paths, port, clock } = deps;
+  const { paths, port, profile, clock } = deps;
   if (!existsSync(paths.config)) {
     const { schemas, ca, dataDir, identities, serverCertificate, serverKey, complete } = paths;
     for (const half of [schemas, ca, dataDir, identities, serverCertificate, serverKey, complete]) {
@@ -46,11 +50,12 @@ export async function ensureWorld(deps: EnsureWorldDeps): Promise<{ identities: 
     }
     const hosts = { host: '127.0.0.1', port, hosts: [] };
     const sshHosts = [sampleHost];
-    await initialise({ folder: paths.folder, ...hosts, trustDomain, sshHosts, identities: [], ...context }, clock);
+    const made = { folder: paths.folder, profile, ...hosts, trustDomain, sshHosts };
+    await initialise({ ...made, identities: [], ...context }, clock);
     // Private files: this world has one user, while they would be public elsewhere.
     for (const name of readdirSync(paths.ca)) chmodSync(join(paths.ca, name), 0o600);
   }
-  await listenOn(paths.config, port);
+  await listenOn(paths.config, port, profile);
   await keepKnownHosts(paths);
   await ensureMachines(paths);
   await ensureIdentities(paths, clock);
@@ -85,17 +90,19 @@ async function keepKnownHosts({ ca }: WorldPaths): Promise<void> {
 }
 
 /**
- * The file says what runs: the port of this start, and the address that follows from it. Unless the file says otherwise the server renews its
+ * The file says what runs: the profile and the port of this start, and the address that follows from them. Unless the file says otherwise the server renews its
  * certificate and may call providers on this machine. The rest of it is left alone.
  */
-async function listenOn(file: string, port: number): Promise<void> {
+async function listenOn(file: string, port: number, profile: ProfileRules['name'] | undefined): Promise<void> {
   const text = readFileSync(file, 'utf8');
   const document = parseDocument(text);
   document.setIn(['listen', 'port'], port);
+  if (profile !== undefined) document.set('profile', profile);
+  const inForce = document.get('profile') === 'athenz' ? 'athenz' : 'signet';
   const baseUrl: unknown = document.get('baseUrl');
-  const isOurs = baseUrl === undefined || /^https:\/\/localhost:\d+\/v1$/.test(String(baseUrl));
+  const isOurs = baseUrl === undefined || /^https:\/\/localhost:\d+(\/zts)?\/v1$/.test(String(baseUrl));
   if (isOurs && port === 0) document.delete('baseUrl');
-  else if (isOurs) document.set('baseUrl', `https://localhost:${port}/v1`);
+  else if (isOurs) document.set('baseUrl', addressOf('localhost', port, inForce));
   if (!document.hasIn(['tls', 'renew'])) document.setIn(['tls', 'renew'], true);
   const allow = ['instances', 'callOut', 'allow'];
   if (!document.hasIn(allow)) document.setIn(allow, ['127.0.0.1']);

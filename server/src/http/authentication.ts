@@ -31,6 +31,8 @@ export interface AuthenticationDeps {
   readonly isOpen: (path: string) => boolean;
   /** True if a path serves probes. It is open, and answers more to some: a caller with an invalid certificate is answered like one without. */
   readonly isProbe: (path: string) => boolean;
+  /** True if `anonymousKeys` would open a path: who comes without a certificate learns that. */
+  readonly isPublishable: (path: string) => boolean;
   /**
    * True if a request may come without a certificate; one that is presented must be valid all the same
    * (docs/reference/authentication.md#client-certificates).
@@ -146,14 +148,15 @@ interface KnownConnection {
   readonly chain: Chain;
 }
 
-function connectionCertificates({ trust, clock }: AuthenticationDeps): CertificateReader {
+function connectionCertificates(deps: AuthenticationDeps): CertificateReader {
+  const { trust } = deps;
   const known = new WeakMap<object, KnownConnection>();
   return (ctx) => {
     const { socket } = ctx.req;
     const { generation } = trust;
     const read = known.get(socket);
     if (read?.generation === generation) return requireTrust(ctx, read);
-    const certificate = read?.certificate ?? readConnection(ctx, clock);
+    const certificate = read?.certificate ?? readConnection(ctx, deps);
     // A handshake checks against the authorities of its moment; those that were removed since count no more.
     const isCurrent = (read?.generation ?? trust.handshakeOf(socket)) === generation;
     const checked = { certificate, generation, chain: isCurrent ? 'trusted' : chainOf(socket, trust) } as const;
@@ -182,11 +185,13 @@ function requireTrust(ctx: AppContext, { certificate, chain }: KnownConnection):
   throw new UnauthenticatedError('client certificate is not valid', { detail: { reason: 'authority withdrawn' } });
 }
 
-function readConnection(ctx: AppContext, clock: Clock): ClientCertificate {
+const forAnyone = 'a client certificate is required here unless the operator of the server sets `anonymousKeys: true`';
+
+function readConnection(ctx: AppContext, { clock, isPublishable }: AuthenticationDeps): ClientCertificate {
   const { socket } = ctx.req;
   const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
   if (!(socket instanceof TLSSocket) || certificate === undefined) {
-    throw new MissingCredentialsError('a client certificate is required');
+    throw new MissingCredentialsError(isPublishable(ctx.state.path) ? forAnyone : 'a client certificate is required');
   }
   if (!socket.authorized) {
     const reason = String(socket.authorizationError);

@@ -79,6 +79,7 @@ function appFor(
     tokenPath: `${basePath}/oauth2/token`,
     // Callers do not authenticate here.
     isOpen: () => true,
+    isPublishable: () => false,
     isProbe: () => false,
     isOptional: () => true,
     isRevoked: () => false,

@@ -32,7 +32,14 @@ import { athenzBeside, nothingBeside } from './routes/identity/beside-identity.t
 import type { IdentityRouteDeps } from './routes/identity/identity-deps.ts';
 import { carriesRequests } from './routes/identity/index.ts';
 import { loginPath } from './routes/identity/login.ts';
-import { mountBusyRoutes, mountHealthRoutes, mountOpenApi, mountRoutes, openPaths } from './routes/index.ts';
+import {
+  mountBusyRoutes,
+  mountHealthRoutes,
+  mountOpenApi,
+  mountRoutes,
+  openPaths,
+  publishablePaths,
+} from './routes/index.ts';
 import { probePaths } from './routes/probe-paths.ts';
 import type { RouteDeps } from './routes/route-deps.ts';
 import { slowConnections } from './slow-connections.ts';
@@ -244,9 +251,12 @@ function publisherOf({ snapshot, keys, clock, config, observer, tracing }: HttpS
   });
 }
 
+function isOneOf(paths: ReadonlySet<string>): (path: string) => boolean {
+  return (path) => paths.has(path);
+}
+
 function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, state: ServerState) {
   const { config, clock, snapshot } = deps;
-  const open = openPaths(addresses, config);
   const takesRequests = carriesRequests(addresses.basePath);
   const probes = probePaths(addresses);
   const routeDeps: RouteDeps = {
@@ -279,8 +289,9 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
     logRequests: config.log.requests,
     limits: config.limits,
     tokenPath: `${addresses.basePath}/oauth2/token`,
-    isOpen: (path) => open.has(path),
+    isOpen: isOneOf(openPaths(addresses, config)),
     isProbe: (path) => probes.has(path),
+    isPublishable: isOneOf(publishablePaths(addresses)),
     // Probes ask by address.
     isOwnHost: (host, path) => state.own().isOwnHost(host) || probes.has(path),
     isOptional: strangersMay(addresses),

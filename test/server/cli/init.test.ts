@@ -13,17 +13,22 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
-import { ask, askHidden } from '@signet/server/cli/ask';
+import { ask, askHidden, askWhether } from '@signet/server/cli/ask';
 import { parseAdministrator, systemDocument } from '@signet/server/cli/init/administrator';
 import { baseUrlOf } from '@signet/server/cli/init/base-url';
 import { commandName, quote } from '@signet/server/cli/init/command-name';
 import { describeInitialised, nextSteps } from '@signet/server/cli/init/next-steps';
 import { postgresSettings } from '@signet/server/cli/init/postgres-options';
+import { profileOf } from '@signet/server/cli/init/profile-option';
 import { type Initialised, type InitialiseOptions, initialise } from '@signet/server/cli/initialise';
 import { openPrivateKey, readPassphrase } from '@signet/server/cli/passphrase';
+import { loadConfig } from '@signet/server/config/config';
 import { openStore } from '@signet/server/store/open';
 import test, { type ExecutionContext } from 'ava';
+import { parse as parseYaml } from 'yaml';
+import { signetScript } from '#support/dev-world';
 import { firstServerCommands } from '#support/first-server';
+import { runProgram } from '#support/run-program';
 import { temporaryFolder } from '#support/temp';
 import { refusal } from '../../limits/row.ts';
 
@@ -53,6 +58,12 @@ const addresses: readonly (readonly [
     /--base-url https:\/\/signet/,
   ],
   ['on loopback at a free port', { port: 0 }, undefined],
+  ['of the profile athenz', { profile: 'athenz' }, 'https://localhost:4443/zts/v1'],
+  [
+    'of the profile athenz for others',
+    { host: '::', profile: 'athenz' },
+    /--base-url https:\/\/signet\.example\.com:4443\/zts\/v1/,
+  ],
   ['malformed', { baseUrl: 'http://a.example' }, /^--base-url must be an https address/],
   ['of a user', { baseUrl: 'https://jane@a.example' }, /^--base-url must be an https address/],
   ['of many hosts', { baseUrl: 'https://*.example/v1' }, /^--base-url must hold the name of one host/],
@@ -267,6 +278,24 @@ test('on a terminal, what is missing is asked for, and a passphrase is not shown
   t.is(await askHidden('Passphrase: ', third), 'correct horse');
   t.is(third.shown(), 'Passphrase: \n');
   fourth.input.end();
+  for (const [typed, answer] of [
+    ['\n', false],
+    ['no\n', false],
+    ['N\n', false],
+    ['Yes\n', true],
+    ['y\n', true],
+  ] as const) {
+    const fifth = terminal();
+    fifth.input.write(typed);
+    t.is(await askWhether('Open?', fifth), answer, typed);
+    t.regex(fifth.shown(), /Open\? \[no\]: /);
+  }
+  const sixth = terminal();
+  sixth.input.write('perhaps\n');
+  await t.throwsAsync(askWhether('Open?', sixth), {
+    name: 'UsageError',
+    message: 'the answer must be yes or no, got `perhaps`',
+  });
   await t.throwsAsync(ask('Who', 'nobody', fourth), { message: 'the question was not answered' });
 });
 
@@ -287,4 +316,94 @@ test('where the database is follows from options with files for what is secret',
   ] as const) {
     t.throws(() => postgresSettings(options), { name: 'UsageError', message });
   }
+});
+
+const settings: [note: string, options: Partial<InitialiseOptions>, expected: object][] = [
+  ['as usual', {}, { profile: 'signet', baseUrl: 'https://localhost:4443/v1' }],
+  ['keys for anyone', { anonymousKeys: true }, { profile: 'signet', anonymousKeys: true }],
+  ['keys for holders of a certificate', { anonymousKeys: false }, { profile: 'signet' }],
+  ['the profile athenz', { profile: 'athenz' }, { profile: 'athenz', baseUrl: 'https://localhost:4443/zts/v1' }],
+];
+for (const [note, options, expected] of settings) {
+  test(`what a new server is configured with: ${note}`, async (t) => {
+    const { config } = await initialise(optionsFor(t, options), systemClock);
+    const values = parseYaml(readFileSync(config, 'utf8'));
+    t.like(values, expected);
+    t.is('anonymousKeys' in values, 'anonymousKeys' in expected);
+    const read = loadConfig(config, {});
+    t.is(read.profile.name, values.profile);
+    t.is(read.anonymousKeys, options.anonymousKeys === true || options.profile === 'athenz');
+  });
+}
+
+test('the profile of the environment is one that there is', (t) => {
+  t.is(profileOf({}), undefined);
+  t.is(profileOf({ SIGNET_PROFILE: '' }), undefined);
+  t.is(profileOf({ SIGNET_PROFILE: 'athenz' }), 'athenz');
+  for (const name of ['Athenz', 'toString', '__proto__']) {
+    const message = `SIGNET_PROFILE must be one of signet, athenz, got \`${name}\``;
+    t.throws(() => profileOf({ SIGNET_PROFILE: name }), { name: 'UsageError', message });
+  }
+});
+
+/** Types an answer to each question that a program asks on a terminal of its own, and prints what the terminal shows. */
+const typing = `
+import json, os, pty, sys
+answers, command = json.loads(sys.argv[1]), sys.argv[2:]
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp(command[0], command)
+shown = b''
+while True:
+    try:
+        part = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not part:
+        break
+    shown += part
+    if answers and answers[0][0].encode() in shown:
+        os.write(terminal, answers.pop(0)[1].encode() + b'\\r')
+        shown = b''
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+print(json.dumps({'status': status, 'left': answers, 'shown': shown.decode()}))
+`;
+const passphrase = ['it is not encrypted): ', ''];
+const question = 'Open the public keys and the metadata to callers without one? [no]: ';
+const dialogues: [note: string, args: string[], answers: string[][], expected: object][] = [
+  [
+    'yes',
+    [],
+    [['administrator', 'user.jane'], passphrase, [question, 'yes']],
+    { profile: 'signet', anonymousKeys: true },
+  ],
+  ['the default', ['--operator', 'user.jane'], [passphrase, [question, '']], { profile: 'signet' }],
+  ['not asked with the option', ['--operator', 'user.jane', '--anonymous-keys'], [passphrase], { anonymousKeys: true }],
+  ['not asked where it is on', ['--operator', 'user.jane', '--profile', 'athenz'], [passphrase], { profile: 'athenz' }],
+];
+for (const [note, args, answers, expected] of dialogues) {
+  test(`on a terminal signet init asks who may read keys and metadata: ${note}`, async (t) => {
+    const folder = join(temporaryFolder(t), 'server');
+    const command = [process.execPath, signetScript, 'init', folder, ...args];
+    const { stdout } = await runProgram('python3', ['-c', typing, JSON.stringify(answers), ...command]);
+    const { status, left } = JSON.parse(stdout);
+    t.deepEqual([status, left], [0, []], stdout);
+    const values = parseYaml(readFileSync(join(folder, 'signet.yaml'), 'utf8'));
+    t.like(values, expected);
+    t.is('anonymousKeys' in values, 'anonymousKeys' in expected);
+  });
+}
+
+test('signet init is made for the profile of the environment, and says which words there are', async (t) => {
+  const folder = join(temporaryFolder(t), 'server');
+  const init = (profile: string, ...more: string[]) =>
+    runProgram(process.execPath, [signetScript, 'init', folder, '--json', ...more], {
+      env: { ...process.env, SIGNET_PROFILE: profile },
+    });
+  const bad = await init('athens');
+  t.deepEqual([bad.status, bad.stderr], [2, 'signet: SIGNET_PROFILE must be one of signet, athenz, got `athens`\n']);
+  t.is((await init('', '--profile', 'athens')).status, 2);
+  t.false(existsSync(folder));
+  t.is(JSON.parse((await init('athenz')).stdout).baseUrl, 'https://localhost:4443/zts/v1');
+  t.is(parseYaml(readFileSync(join(folder, 'signet.yaml'), 'utf8')).profile, 'athenz');
 });

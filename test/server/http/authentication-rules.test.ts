@@ -71,6 +71,7 @@ function guardOf({
     clock: { now: () => now },
     isOpen: (path) => isOpen === true && path === '/path',
     isProbe: () => isProbe,
+    isPublishable: () => false,
     isOptional: (method, path) => isOptional === true && method === 'GET' && path === '/path',
     isRevoked: (serial) => revoked.includes(serial),
     trust: { generation: 0, handshakeOf: () => 0, trusts: () => true, isWithdrawn: () => false },

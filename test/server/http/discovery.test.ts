@@ -105,6 +105,8 @@ test('a JWK set, and what is cached by its entity tag', async (t) => {
   t.is(tags.size, 3, 'two forms of the keys, and the metadata');
 });
 
+const forAnyone = 'a client certificate is required here unless the operator of the server sets `anonymousKeys: true`';
+
 test('strangers read keys and metadata only where they may', async (t) => {
   for (const [anonymousKeys, status] of [
     [true, 200],
@@ -112,8 +114,17 @@ test('strangers read keys and metadata only where they may', async (t) => {
   ] as const) {
     const own = await startServer(t, { options: { anonymousKeys } });
     const ask = caller(t, own);
-    for (const path of ['/.well-known/jwks.json', '/oauth2/keys', '/.well-known/oauth-authorization-server']) {
-      t.is((await ask(path)).status, status, path);
+    for (const path of [
+      ...['/.well-known/jwks.json', '/oauth2/keys', '/oauth2/keys?rfc=true', '/.well-known/oauth-authorization-server'],
+      ...['/.well-known/openid-configuration', '^/.well-known/oauth-authorization-server/v1', '/openapi.json'],
+    ]) {
+      const answer = await ask(path);
+      t.is(answer.status, status, path);
+      if (status === 401) t.deepEqual(answer.body, { code: 401, message: forAnyone }, path);
+    }
+    // The option opens nothing else, so nothing else speaks of it.
+    for (const path of ['/access/read?resource=catalog:x', '/domain/catalog/policy/signed', '/nothing']) {
+      t.deepEqual((await ask(path)).body, { code: 401, message: 'a client certificate is required' }, path);
     }
   }
 });

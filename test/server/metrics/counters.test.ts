@@ -54,6 +54,7 @@ const bareApp = {
   tokenPath: '/token',
   isOpen: () => true,
   isProbe: () => false,
+  isPublishable: () => false,
   isOptional: () => true,
   isRevoked: () => false,
   trust: { generation: 0, handshakeOf: () => -1, trusts: () => false, isWithdrawn: () => false },

@@ -1,9 +1,12 @@
 import { stringify } from 'yaml';
 import type { PostgresSettings } from '../../config/store-place.ts';
+import type { ProfileRules } from '../../profile.ts';
 import { schemaHeader } from '../config/schema-files.ts';
 import { sealingKeyName } from './new-folder.ts';
 
 interface NewConfig {
+  readonly profile?: ProfileRules['name'] | undefined;
+  readonly anonymousKeys?: boolean | undefined;
   readonly host: string;
   readonly port: number;
   readonly baseUrl: string | undefined;
@@ -16,16 +19,28 @@ interface NewConfig {
 
 /** The text of `signet.yaml`. */
 export function configText(config: NewConfig): string {
-  const { host, port, baseUrl, trustDomain, distributionPoints, rootLists, sealedKeys, postgres } = config;
+  const {
+    profile = 'signet',
+    anonymousKeys = false,
+    host,
+    port,
+    baseUrl,
+    trustDomain,
+    distributionPoints,
+    rootLists,
+    sealedKeys,
+    postgres,
+  } = config;
   const crl = {
     ...(rootLists.length > 0 && { roots: rootLists }),
     ...(distributionPoints !== undefined && { distributionPoints }),
   };
   const values = {
-    profile: 'signet',
+    profile,
     listen: { host, port },
     // Port 0: the server picks one, and its address follows.
     ...(baseUrl !== undefined && { baseUrl }),
+    ...(anonymousKeys && { anonymousKeys }),
     dataDir: 'data',
     ...(postgres !== undefined && { store: { kind: 'postgres', postgres: placeOf(postgres) } }),
     ...(sealedKeys && { keys: { storage: 'store', sealingKeyFile: sealingKeyName } }),

@@ -97,9 +97,12 @@ export function openPaths(
 ): ReadonlySet<string> {
   const { basePath } = addresses;
   const open = [...probePaths(addresses), ...profile.openPaths.map((path) => `${basePath}${path}`)];
-  if (anonymousKeys) {
-    open.push(`${basePath}/oauth2/keys`, `${basePath}/.well-known/jwks.json`, ...metadataPaths(addresses));
-    open.push(...openApiPaths(addresses));
-  }
-  return new Set(open);
+  return new Set(anonymousKeys ? [...open, ...publishablePaths(addresses)] : open);
+}
+
+/** The paths that `anonymousKeys` opens. */
+export function publishablePaths(addresses: Addresses): ReadonlySet<string> {
+  const { basePath } = addresses;
+  const keys = [`${basePath}/oauth2/keys`, `${basePath}/.well-known/jwks.json`];
+  return new Set([...keys, ...metadataPaths(addresses), ...openApiPaths(addresses)]);
 }
