@@ -14,7 +14,13 @@ import { addressResource } from '../x509/subject-alt-names.ts';
 import type { AttestationRequest, Attested } from './attestation/attestation.ts';
 import type { InstanceDeps, IssueHostCertificate, SshHostCertificate } from './instance-deps.ts';
 import type { RefreshInformation } from './instance-request.ts';
-import { authorizeLaunch, mayUseAddress, mayUseDnsSuffix, mayVouchForHost } from './launch-authorization.ts';
+import {
+  authorizeLaunch,
+  dnsSuffixResource,
+  mayUseAddress,
+  mayUseDnsSuffix,
+  mayVouchForHost,
+} from './launch-authorization.ts';
 import { isReservedHost } from './reserved-names.ts';
 
 /*
@@ -96,6 +102,7 @@ function grantsFor(
   const [snapshot, now] = [deps.snapshot(), deps.clock.now()];
   return {
     mayUseSuffix: (suffix) => mayUseDnsSuffix(snapshot, key.provider, suffix, now),
+    suffixRight: (suffix) => `provider \`${key.provider}\` needs \`launch\` on \`${dnsSuffixResource(suffix)}\``,
     hostname,
     address: addressOctets(address),
     addressFault: (octets) => addressFault(deps, key.provider, octets),

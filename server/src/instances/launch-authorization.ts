@@ -47,7 +47,12 @@ export function authorizeLaunch(
 
 /** Whether a provider's instances may have DNS names below this suffix (`launch` on `sys.auth:dns.<suffix>`). */
 export function mayUseDnsSuffix(snapshot: Snapshot, provider: PrincipalName, suffix: string, now: number): boolean {
-  return launchStatus(snapshot, provider, `sys.auth:dns.${suffix}`, now) === 'allowed';
+  return launchStatus(snapshot, provider, dnsSuffixResource(suffix), now) === 'allowed';
+}
+
+/** Resource of the right to DNS names below a suffix. */
+export function dnsSuffixResource(suffix: string): string {
+  return `sys.auth:dns.${suffix}`;
 }
 
 /**

@@ -12,6 +12,7 @@ import { type IssuedAltName, maxCommonNameLength } from './certificate-profile.t
 import type { CertificateRequest } from './csr.ts';
 import { checkDnsForm, quoted, refuse } from './csr-refusals.ts';
 import { relativeName } from './distinguished-name.ts';
+import { missingSuffixRight } from './missing-suffix.ts';
 import type { FormGrants, RoleHolder, StatedId } from './name-forms.ts';
 import {
   beforeSuffix,
@@ -142,6 +143,11 @@ function mayHoldDns(asked: string, subject: ServiceSubject, rules: NamingRules, 
   return rules.forms.mayHoldDns(name, own, grants);
 }
 
+function mayHold(name: AltName, subject: ServiceSubject, rules: NamingRules, grants: ServiceGrants): boolean {
+  const stated = 'provider' in subject && statedId(name, subject as InstanceSubject, rules, grants);
+  return (stated !== false && stated !== undefined) || mayHoldDns(name.value, subject, rules, grants);
+}
+
 function checkAddress(address: string, grants: ServiceGrants): void {
   if (address !== grants.address) {
     refuse(`ip name \`${addressText(address)}\` is not the address that the request comes from`);
@@ -166,7 +172,8 @@ function checkServiceName(name: AltName, subject: ServiceSubject, rules: NamingR
       // `localhost` is the only host name of a single label (RFC 6761 §6.3), for callers who may hold it.
       if (name.value !== 'localhost' || grants.hostname !== 'localhost') checkDnsForm(name.value);
       if (!mayHoldDns(name.value, subject, rules, grants)) {
-        refuse(`dns name${quoted(name)} is not one that \`${subject.domain}.${subject.service}\` may hold`);
+        const right = missingSuffixRight(grants, (more) => mayHold(name, subject, rules, more));
+        refuse(`dns name${quoted(name)} is not one that \`${subject.domain}.${subject.service}\` may hold${right}`);
       }
       break;
     case 'ip':
@@ -238,9 +245,22 @@ function splitInstanceNames(
   return { ids, kept, others };
 }
 
-function oneInstanceId(ids: readonly string[], subject: InstanceSubject): PathElement {
+/** Right for the first name that would then state an id. */
+function rightForId(
+  names: readonly AltName[],
+  subject: InstanceSubject,
+  rules: NamingRules,
+  grants: ServiceGrants,
+): string {
+  const rights = names.map((name) =>
+    missingSuffixRight(grants, (more) => statedId(name, subject, rules, more) !== undefined),
+  );
+  return rights.find((right) => right !== '') ?? '';
+}
+
+function oneInstanceId(ids: readonly string[], subject: InstanceSubject, missingRight: () => string): PathElement {
   const [first = subject.instanceId] = ids;
-  if (first === undefined) refuse('must carry the instance id, or `x509CertInstanceId` state it');
+  if (first === undefined) refuse(`must carry the instance id, or \`x509CertInstanceId\` state it${missingRight()}`);
   const id = instanceIdFrom(first);
   if (subject.instanceId !== undefined && id !== subject.instanceId) {
     refuse(`instance id \`${id}\` is not \`${subject.instanceId}\``);
@@ -269,7 +289,7 @@ export function grantInstanceNames(
   const relativeNames = grantSubject(request, commonName, rules);
   refuseDuplicates(request.altNames);
   const { ids, kept, others } = splitInstanceNames(request, subject, rules, grants);
-  const instanceId = oneInstanceId(ids, subject);
+  const instanceId = oneInstanceId(ids, subject, () => rightForId(others, subject, rules, grants));
   for (const name of rules.forms.withoutHostNames(others, grants)) {
     checkServiceName(name, subject, rules, grants);
   }

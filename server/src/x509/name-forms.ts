@@ -12,6 +12,8 @@ export interface StatedId {
 export interface FormGrants {
   /** True if the provider of the instance may give DNS names below this suffix (no leading dot). */
   mayUseSuffix(suffix: string): boolean;
+  /** Right that a provider lacks for a suffix, for messages; absent where no right gives one. */
+  suffixRight?(suffix: string): string;
   /** The host name that the request states, when its provider may vouch for it. */
   readonly hostname?: string | undefined;
   /** Predicate: a name, in lower case, is one by which clients know the token server. */

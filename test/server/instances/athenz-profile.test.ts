@@ -58,6 +58,39 @@ test('a request as older agents make it registers: the id as a uri, their subjec
   t.is(refreshed.status, 200, refreshed.text);
 });
 
+const uri = ['uri', 'athenz://instanceid/sys.auth.server/z-7'] as const;
+const needed = 'provider `sys.auth.server` needs `launch` on `sys.auth:dns.aws.athenz.cloud`';
+const missing: [note: string, altNames: readonly (readonly ['uri' | 'dns', string])[], message: string][] = [
+  [
+    'the name of the service',
+    [uri, ['dns', 'player.media.aws.athenz.cloud']],
+    `csr dns name \`player.media.aws.athenz.cloud\` is not one that \`media.player\` may hold: ${needed}`,
+  ],
+  [
+    'the name of the instance',
+    [uri, ['dns', 'z-7.instanceid.athenz.aws.athenz.cloud']],
+    `csr dns name \`z-7.instanceid.athenz.aws.athenz.cloud\` is not one that \`media.player\` may hold: ${needed}`,
+  ],
+  [
+    'the name of the instance alone',
+    [['dns', 'z-7.instanceid.athenz.aws.athenz.cloud']],
+    `csr must carry the instance id, or \`x509CertInstanceId\` state it: ${needed}`,
+  ],
+  [
+    'a name that no right gives',
+    [uri, ['dns', '*.studio.media.signet.test']],
+    'csr dns name `*.studio.media.signet.test` is not one that `media.player` may hold',
+  ],
+];
+for (const [note, altNames, message] of missing) {
+  test(`a registration below a suffix without a right says which one is missing: ${note}`, async (t) => {
+    const csr = requestPem(ecPair(), { commonNames: ['media.player'], altNames });
+    const body = { provider: 'sys.auth.server', domain: 'media', service: 'player', csr };
+    const answer = await world.as()('/instance', json({ ...body, attestationData: await world.token('z-7') }));
+    t.deepEqual([answer.status, answer.body], [400, { code: 400, message }]);
+  });
+}
+
 test('a role certificate with the names that older clients ask for', async (t) => {
   const csr = requestPem(ecPair(), {
     commonNames: ['catalog:role.reader'],

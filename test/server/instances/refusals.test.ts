@@ -107,7 +107,7 @@ const names: readonly (readonly [name: string, altNames: readonly RequestedName[
   [
     'a suffix of a provider that is another one',
     [...instanceNames('r-1'), ['dns', 'player.media.evilprov.example.com']],
-    /may hold$/,
+    /may hold: provider `sys\.auth\.server` needs `launch` on `sys\.auth:dns\.evilprov\.example\.com`$/,
   ],
 ];
 for (const [name, altNames, message] of names) {

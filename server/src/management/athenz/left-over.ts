@@ -25,6 +25,9 @@ const known = {
   services: ['name', 'description', 'providerEndpoint', 'hosts', 'publicKeys', 'modified', 'resourceOwnership'],
 } as const;
 
+/** Every such member once. */
+export const knownMembers: ReadonlySet<string> = new Set(Object.values(known).flat());
+
 /** Reports each member of a part that is not read and says something. */
 export function reportLeftOver(findings: Findings, kind: keyof typeof known, name: string, part: object): void {
   const read: readonly string[] = known[kind];

@@ -3,7 +3,9 @@ import { jsonSource } from '../documents/json-source.ts';
 import { maxProblems } from '../documents/places.ts';
 import { parseYaml } from '../documents/yaml-source.ts';
 import { schemaProblems } from '../documents/zod-problems.ts';
+import { domainIn, refuseOtherPlain } from './export-form.ts';
 import { type AthenzDomain, athenzDomainShape, athenzJwsShape } from './export-shape.ts';
+import { restoreMembers } from './member-names.ts';
 import { fromPlainOutput, isPlainOutput, quoteValues } from './plain-output.ts';
 import { decodeText, parseJson, verifyExport, type ZmsKeys } from './verify-export.ts';
 
@@ -47,16 +49,18 @@ function readForm(file: string, text: string, keys: ZmsKeys | undefined): Form {
   if (!text.trimStart().startsWith('{')) return fromYaml(file, text);
   const value = parseJson(text, 'the file');
   const jws = athenzJwsShape.safeParse(value);
-  if (!jws.success) return { value };
+  if (!jws.success) return { value: domainIn(restoreMembers(value, false)) };
   const signature: ExportSignature =
     keys === undefined ? { kind: 'not-verified' } : { kind: 'verified', keyId: verifyExport(jws.data, keys) };
-  return { value: parseJson(decodeText(jws.data.payload, 'payload'), 'payload'), signature };
+  const payload = parseJson(decodeText(jws.data.payload, 'payload'), 'payload');
+  return { value: domainIn(restoreMembers(payload, false)), signature };
 }
 
 function fromYaml(file: string, text: string): Form {
   const isPlain = isPlainOutput(text);
+  if (!isPlain) refuseOtherPlain(text);
   const yaml = parseYaml(file, isPlain ? quoteValues(text) : text);
   if (yaml.kind === 'bad') throw new InvalidRequestError(yaml.problems.map(formatProblem).join('; '));
   const { value } = yaml.source;
-  return { value: isPlain ? fromPlainOutput(value) : value, isPlain };
+  return { value: domainIn(isPlain ? fromPlainOutput(value) : restoreMembers(value, true)), isPlain };
 }
