@@ -173,7 +173,7 @@ const commandGroups: readonly (readonly [heading: string, commands: readonly Com
       ],
       [
         'openapi',
-        'print the OpenAPI 3.1 document of the token server and the management API',
+        'print the OpenAPI document of the token server and the management API',
         async () => (await import('./cli/openapi.ts')).openApiCommand(),
       ],
       [

@@ -53,8 +53,7 @@ const failures: Readonly<Record<number, FailureText>> = {
   431: { name: 'RequestHeaderFieldsTooLarge', says: 'the headers are too large or too many' },
   500: {
     name: 'InternalServerError',
-    says: 'a fault of the server, or of a provider that it asked',
-    headers: { 'Retry-After': 'sometimes' },
+    says: 'a fault of the server',
   },
   503: {
     name: 'ServiceUnavailable',
@@ -65,6 +64,9 @@ const failures: Readonly<Record<number, FailureText>> = {
 
 /** Statuses of the transport rules, common to all operations. */
 const ofEveryOperation = [400, 408, 412, 413, 414, 417, 421, 429, 431, 500];
+
+/** Name of the response 500 of operations that ask a provider. */
+const providerFailed = 'ProviderFailed';
 
 /** Name of the token endpoint's response without a challenge, when `Authorization` was not used (RFC 6749 §5.2). */
 const invalidClient = 'InvalidClient';
@@ -80,10 +82,14 @@ export function failuresOf(operation: Operation, isOpen: boolean): Readonly<Reco
   ];
   return Object.fromEntries(
     statuses.map((status) => {
-      const name = status === 401 && operation.isOAuth === true ? invalidClient : failures[status]?.name;
-      return [status, { $ref: `#/components/responses/${name}` }];
+      return [status, { $ref: `#/components/responses/${failureName(status, operation)}` }];
     }),
   );
+}
+
+function failureName(status: number, { isOAuth, asksProvider }: Operation): string | undefined {
+  if (status === 401 && isOAuth === true) return invalidClient;
+  return status === 500 && asksProvider === true ? providerFailed : failures[status]?.name;
 }
 
 /** Responses of all failures, and of answers that the caller already has. */
@@ -100,6 +106,11 @@ export function commonResponses(): Readonly<Record<string, Json>> {
       name: invalidClient,
       says: 'the caller is not authenticated; a challenge only for a request with `Authorization` (RFC 6749 §5.2)',
       headers: { 'WWW-Authenticate': 'sometimes' },
+    }),
+    [providerFailed]: response({
+      name: providerFailed,
+      says: 'a fault of the server, or of a provider that it asked',
+      headers: { 'Retry-After': 'sometimes' },
     }),
     NotModified: { description: 'the caller has it', headers: describedHeaders({ ETag: 'always' }) },
   };

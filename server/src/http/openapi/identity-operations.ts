@@ -117,6 +117,7 @@ function instanceOperations(base: string, tag: string, identity: z.ZodType): rea
   return [
     {
       id: 'InstanceRegister',
+      asksProvider: true,
       method: 'post',
       path: `${base}/instance`,
       tag,
@@ -128,6 +129,7 @@ function instanceOperations(base: string, tag: string, identity: z.ZodType): rea
     },
     {
       id: 'InstanceRefresh',
+      asksProvider: true,
       method: 'post',
       path,
       tag,

@@ -60,6 +60,8 @@ export interface Operation {
   readonly isAttested?: boolean;
   /** True if failures have the members of RFC 6749 and no challenge. */
   readonly isOAuth?: boolean;
+  /** True if the server may ask a provider of instances, whose failure is 500. */
+  readonly asksProvider?: boolean;
   /** Answers by status, without failures. */
   readonly answers: Readonly<Record<number, OperationAnswer>>;
   /** Failures beside those of every operation. */
