@@ -46,11 +46,13 @@ async function runDev(options: DevOptions): Promise<void> {
   using watch = parentWatch(processEnvironment());
   const signal = AbortSignal.any([stop.signal, watch.signal]);
   const paths = worldPaths(options.data);
+  // Refused before anything is made.
+  const profile = profileOf(processEnvironment());
   openDataFolder(paths);
   using _lock = lockDataFolder(paths);
   const children: Child[] = [];
   try {
-    await runWorld(paths, options, children, signal);
+    await runWorld({ paths, profile, options }, children, signal);
   } catch (error) {
     if (!(error instanceof StoppedError)) throw error;
   } finally {
@@ -58,8 +60,15 @@ async function runDev(options: DevOptions): Promise<void> {
   }
 }
 
+interface DevWorld {
+  readonly paths: WorldPaths;
+  /** Profile that the environment says. */
+  readonly profile: ReturnType<typeof profileOf>;
+  readonly options: DevOptions;
+}
+
 /** Runs the world until the signal. */
-async function runWorld(paths: WorldPaths, options: DevOptions, children: Child[], signal: AbortSignal): Promise<void> {
+async function runWorld({ paths, profile, options }: DevWorld, children: Child[], signal: AbortSignal): Promise<void> {
   const programs = findPrograms();
   const warn = (text: string) => process.stderr.write(`signet: ${text}\n`);
   // A program that reads the JSON line waits for it; people see what they wait for.
@@ -67,7 +76,6 @@ async function runWorld(paths: WorldPaths, options: DevOptions, children: Child[
   progress(`preparing ${paths.folder}: authority, keys, sample policies (the first start makes them)`);
   const environment = withoutProxy(processEnvironment());
   const { policies } = programs;
-  const profile = profileOf(environment);
   const world = await ensureWorld({ paths, policies, port: options.port, profile, clock: systemClock });
   const { providerPort } = options;
   const domains = ['catalog'];
