@@ -76,7 +76,7 @@ test('a second one in the same folder is refused, and a program that ends is sai
   const world = await startDevWorld();
   t.teardown(() => world.remove());
   const error = await t.throwsAsync(startDevWorld({ folder: world.folder }));
-  t.regex(error?.message ?? '', /signet: folder `.*` is used by process \d+/);
+  t.regex(error?.message ?? '', /"error":"folder `.*` is used by process \d+/);
   process.kill(world.state.updaterPid, 'SIGKILL');
   await until('the end of the updater is said', () => /signet: updater was ended by SIGKILL/.test(world.errors()));
   t.is((await world.curl('media.player', `${world.state.baseUrl}/oauth2/keys`)).status, 200);
