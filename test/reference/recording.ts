@@ -34,7 +34,7 @@ function line(text: string, colour: string): string {
 
 function colourOf(text: string): string {
   if (/\bloses\b|^403$|\bDENY|not granted/.test(text)) return colours.bad;
-  return /\bgains\b|^200$|changed/.test(text) ? colours.good : colours.output;
+  return /\bgains\b|^200$|\bchanged/.test(text) ? colours.good : colours.output;
 }
 
 /** Breaks a line at the width of the terminal, as a terminal does. */

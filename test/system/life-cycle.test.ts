@@ -60,7 +60,7 @@ test('works without a home, and a port that is taken is said in one line', async
   t.deepEqual({ status, stdout }, { status: 1, stdout: '' });
   t.regex(
     stderr,
-    /^signet: token server ended with exit status 1: .*listen\.port: port \d+ of `.*` is in use: end the program .*EADDRINUSE.*\n$/,
+    /^signet: preparing .*\nsignet: starting the token server\nsignet: token server ended with exit status 1: listen\.port: port \d+ of `.*` is in use: end the program .*EADDRINUSE.*\n$/,
   );
 });
 

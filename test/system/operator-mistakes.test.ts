@@ -20,7 +20,8 @@ test('the programs answer mistakes as the page says', async (t) => {
   t.true(sections.length >= 20);
   const folder = temporaryFolder(t);
   const port = String(await freePort());
-  const env = { ...process.env, SIGNET_CONFIG: 'server/identities/user.jane.yaml' };
+  // Nested shell: the first one reads the startup files of the machine.
+  const env = { ...process.env, SHLVL: '1', SIGNET_CONFIG: 'server/identities/user.jane.yaml' };
   const run = (text: string) => {
     const signet = `signet() { '${process.execPath}' '${signetScript}' "$@"; }\n`;
     const here = text

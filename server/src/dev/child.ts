@@ -86,5 +86,6 @@ async function endOf(child: ChildProcess, spec: ChildSpec, logStart: number): Pr
 /** Last line of a program on standard error: the reason, when it ended by itself. */
 function lastLine(file: string, from: number): string {
   const lines = readFileSync(file).subarray(from).toString('utf8').trimEnd().split('\n');
-  return (lines.at(-1) ?? '').slice(0, 500);
+  const line = lines.at(-1) ?? '';
+  return (/^\{"error":/.test(line) ? String(JSON.parse(line).error) : line).slice(0, 500);
 }
