@@ -46,7 +46,7 @@ test('stops everything on SIGTERM, and the next start goes on with the same worl
   chmodSync(join(first.folder, 'data/signet.db'), 0o644);
   const refused = await again.signet('serve', '--config', join(first.folder, 'signet.yaml'), '--json');
   t.deepEqual({ status: refused.status, stdout: refused.stdout }, { status: 78, stdout: '' });
-  t.regex(refused.stderr, /^signet: store `.*` can be read by others: its mode must be 0600\n$/);
+  t.regex(refused.stderr, /^\{"error":"store `.*` can be read by others: its mode must be 0600"\}\n$/);
 });
 
 test('works without a home, and a port that is taken is said in one line', async (t) => {
