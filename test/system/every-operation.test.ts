@@ -346,7 +346,7 @@ test('the doctor finds nothing in a running world, and says what is wrong in oth
   const alone = await world.signet('doctor', '--cert', own.cert, '--key', own.key, ...at);
   t.regex(
     alone.stdout,
-    /FAILED {3}reachability: `localhost:1` cannot be reached \(ECONNREFUSED\)\n {9}what to do: check that/,
+    /FAILED {3}reachability: `localhost:1` cannot be reached \(ECONNREFUSED\): nothing listens on this port\n {9}what to do: check that/,
   );
 });
 
