@@ -118,6 +118,7 @@ export const shown: Readonly<Record<string, string>> = {
 /** Files that the site offers as they are, each with its address. */
 export const served: Readonly<Record<string, string>> = {
   'docs/openapi.json': 'openapi.json',
+  'docs/pictures/change.svg': 'change.svg',
   'deploy/grafana/signet.json': 'grafana.json',
   'deploy/prometheus/rules.test.yaml': 'rules.test.yaml',
 };

@@ -6,6 +6,7 @@ import { anchorOf, linkOnSite } from '../links.ts';
 import { type Page, sections } from '../navigation.ts';
 import { coloursAsClasses, coloursSheet } from './colours.ts';
 import { drawDiagrams } from './diagrams.ts';
+import { framePictures } from './pictures.ts';
 
 const folder = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 /** Pages that the build writes, beside the ones that are kept. */
@@ -13,13 +14,17 @@ const made = 'site/made/pages';
 
 type Markdown = Parameters<NonNullable<MarkdownOptions['config']>>[0];
 
+/** Where tokens of Markdown have the address of a page or of a picture. */
+const linkAttributes: Readonly<Record<string, string>> = { link_open: 'href', image: 'src' };
+
 /** Leads links to files of the repository to their pages; one to a file that the site has not ends the build. */
 function rewriteLinks(markdown: Markdown): void {
   markdown.core.ruler.push('links-on-site', ({ tokens, env }) => {
     const page = String(env.relativePath ?? '').replace(`${made}/`, '');
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
-      const link = token.type === 'link_open' ? token.attrGet('href') : null;
-      if (link !== null) token.attrSet('href', linkOnSite(page, link));
+      const attribute = linkAttributes[token.type];
+      const link = attribute === undefined ? null : token.attrGet(attribute);
+      if (attribute !== undefined && link !== null) token.attrSet(attribute, linkOnSite(page, link));
     }
   });
 }
@@ -57,6 +62,7 @@ export default defineConfig({
     config: (markdown) => {
       rewriteLinks(markdown);
       drawDiagrams(markdown);
+      framePictures(markdown);
     },
     codeTransformers: [coloursAsClasses],
   },
