@@ -27,7 +27,7 @@ function pictureOf(title: string, source: string): string {
     /<svg width="([\d.]+)pt" height="[\d.]+pt"/,
     '<svg role="img" class="diagram" width="$1pt"',
   );
-  return `<figure v-pre>${picture.replace(/(<svg[^>]*>)/, `$1${named}`)}<figcaption>${escaped(title)}</figcaption></figure>\n`;
+  return `<figure v-pre tabindex="0">${picture.replace(/(<svg[^>]*>)/, `$1${named}`)}<figcaption>${escaped(title)}</figcaption></figure>\n`;
 }
 
 /** Shows code blocks of the language `dot` as pictures, called by what stands behind the name of the language. */
