@@ -18,6 +18,11 @@ function sourceOf(page: string): string {
   return source ?? posix.join('docs', page);
 }
 
+/** The path of a page on the site, without its extension where it is that of a folder: `guides/README.md` is `guides/`. */
+export function onSite(page: string): string {
+  return page.replace(/(^|\/)README(?:\.md)?$/, '$1');
+}
+
 /** Where a link of a page leads on the site; throws where the site has no such file. `page` is its path below `docs/`. */
 export function linkOnSite(page: string, link: string): string {
   if (/^(?:[a-z]+:|#|\/)/.test(link)) return link;
@@ -28,5 +33,5 @@ export function linkOnSite(page: string, link: string): string {
   if (shown[target] !== undefined) return `/${shown[target]}${hash}`;
   if (!target.startsWith('docs/')) throw new Error(`${page} links to ${target}, which the site does not have`);
   const below = target.slice('docs/'.length);
-  return posix.extname(below) === '' ? `/${below}/README.md${hash}` : `/${below}${hash}`;
+  return posix.extname(below) === '' ? `/${below}/${hash}` : `/${onSite(below)}${hash}`;
 }

@@ -1,4 +1,4 @@
-import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { anchorOf } from './links.ts';
 
@@ -41,6 +41,23 @@ function repairAnchors(folder: string): void {
   }
 }
 
+/** The page that the generator makes of a source file. */
+const pageOf = (source: string): string =>
+  `${source.replace(/^src\//, '').replace(/(?:(?<=.)\/index)?\.ts$/, '')}.md`;
+
+/** The page of the main entry of a package. */
+const main = 'main.md';
+
+/** Renames the page of the main entry: a page `index` would have the address of the folder, which is that of the list of entries. */
+function moveMain(folder: string): void {
+  renameSync(join(folder, 'index.md'), join(folder, main));
+  for (const page of globSync('**/*.md', { cwd: folder })) {
+    const file = join(folder, page);
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, text.replaceAll(/\]\(((?:\.\.\/)*)index\.md/g, `]($1${main}`));
+  }
+}
+
 /** Writes the pages below `folder`; `typedoc` runs that program with arguments. */
 export function writePackagePages(top: string, folder: string, typedoc: (args: readonly string[]) => void): void {
   for (const room of packages) {
@@ -50,12 +67,13 @@ export function writePackagePages(top: string, folder: string, typedoc: (args: r
     const sources = entries.flatMap(([, source]) => ['--entryPoints', join(top, room, source)]);
     typedoc([...sources, '--tsconfig', join(top, room, 'tsconfig.json'), '--out', out, ...settings]);
     const links = entries.map(([entry, source]) => {
-      const page = `${source.replace(/^src\//, '').replace(/(?:(?<=.)\/index)?\.ts$/, '')}.md`;
+      const page = pageOf(source);
       const text = readFileSync(join(out, page), 'utf8');
       writeFileSync(join(out, page), text.replace(/^# .*$/m, `# ${entry}`));
-      return `- [\`${entry}\`](${page})\n`;
+      return `- [\`${entry}\`](${page === 'index.md' ? main : page})\n`;
     });
     rmSync(join(out, 'modules.md'));
+    moveMain(out);
     repairAnchors(out);
     const index = `# API of ${manifest.name}\n\nWhat each entry of the package exports.\n\n${links.join('')}`;
     writeFileSync(join(out, 'README.md'), index);

@@ -52,7 +52,9 @@ for (const [note, page, link, expected] of [
   ],
   ['from a page of the repository', 'project/contributing.md', 'docs/architecture.md', '/architecture.md'],
   ['a file', 'reference/openapi.md', '../openapi.json', '/openapi.json'],
-  ['a folder', 'architecture.md', 'decisions', '/decisions/README.md'],
+  ['a folder', 'architecture.md', 'decisions', '/decisions/'],
+  ['the page of a folder', 'guides/operator.md', '../reference/README.md#apis', '/reference/#apis'],
+  ['a picture', 'index.md', 'pictures/change.svg', '/change.svg'],
   ['a place on the page', 'guides/operator.md', '#start', '#start'],
   ['another site', 'guides/operator.md', 'https://example.com/', 'https://example.com/'],
 ] as const) {

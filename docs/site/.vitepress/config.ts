@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type MarkdownOptions } from 'vitepress';
-import { anchorOf, linkOnSite } from '../links.ts';
+import { anchorOf, linkOnSite, onSite } from '../links.ts';
 import { type Page, sections } from '../navigation.ts';
 import { coloursAsClasses, coloursSheet } from './colours.ts';
 import { drawDiagrams } from './diagrams.ts';
@@ -37,7 +37,7 @@ const vueOfPages = {
     ssr === true && /^vue(?:\/|$)/.test(id) ? { id, external: true } : undefined,
 };
 
-const item = ([path, text]: Page) => ({ text, link: `/${path}` });
+const item = ([path, text]: Page) => ({ text, link: `/${onSite(path)}` });
 
 export default defineConfig({
   title: 'Signet',
@@ -47,7 +47,7 @@ export default defineConfig({
   srcExclude: ['dist/**', 'site/*.md', 'site/playground/**', 'site/.vitepress/**'],
   outDir: '../dist',
   cacheDir: 'made/cache',
-  rewrites: { [`${made}/:path*`]: ':path*' },
+  rewrites: (page) => page.replace(`${made}/`, '').replace(/(^|\/)README\.md$/, '$1index.md'),
   metaChunk: true,
   // It would insert a style element.
   appearance: { disableTransition: false },
@@ -79,10 +79,10 @@ export default defineConfig({
     search: { provider: 'local' },
     nav: [
       { text: 'Tutorial', link: '/tutorial/protect-a-service' },
-      { text: 'Guides', link: '/guides/README' },
+      { text: 'Guides', link: '/guides/' },
       { text: 'Concepts', link: '/concepts/overview' },
       { text: 'Playground', link: '/playground' },
-      { text: 'Reference', link: '/reference/README' },
+      { text: 'Reference', link: '/reference/' },
     ],
     sidebar: sections.map(({ name, pages }) => ({ text: name, items: pages.map(item) })),
     outline: [2, 3],

@@ -92,6 +92,10 @@ inBrowser(`every page opens without an error, without a request to others and wi
     return found.flat();
   });
   t.true(pages.length > 100);
+  t.deepEqual(
+    pages.filter((page) => page.endsWith('README.html')),
+    [],
+  );
   t.deepEqual(problems, []);
 });
 
@@ -142,8 +146,8 @@ const judged = [
   'index.html',
   'guides/first-server.html',
   'reference/configuration.html',
-  'reference/README.html',
-  'decisions/README.html',
+  'reference/index.html',
+  'decisions/index.html',
 ];
 
 for (const colorScheme of ['light', 'dark'] as const) {
