@@ -37,7 +37,7 @@ test('an option of the items of a list is meant with and without the number of a
 test('a section lists its options, and no name the sections', (t) => {
   t.deepEqual(explainOption('crl.listen', {}), [
     { option: 'crl.listen.host', meaning: 'Address or host name to listen on.' },
-    { option: 'crl.listen.port', meaning: 'TCP port of plain HTTP; 0 takes a free one.' },
+    { option: 'crl.listen.port', meaning: 'TCP port of plain HTTP; 0: any free one.' },
   ]);
   t.like(explainOption(undefined, {}), [
     { option: 'profile' },

@@ -401,7 +401,8 @@ test('signet init is made for the profile of the environment, and says which wor
       env: { ...process.env, SIGNET_PROFILE: profile },
     });
   const bad = await init('athens');
-  t.deepEqual([bad.status, bad.stderr], [2, 'signet: SIGNET_PROFILE must be one of signet, athenz, got `athens`\n']);
+  const error = 'SIGNET_PROFILE must be one of signet, athenz, got `athens`';
+  t.deepEqual([bad.status, JSON.parse(bad.stderr)], [2, { error }]);
   t.is((await init('', '--profile', 'athens')).status, 2);
   t.false(existsSync(folder));
   t.is(JSON.parse((await init('athenz')).stdout).baseUrl, 'https://localhost:4443/zts/v1');
