@@ -14,7 +14,7 @@ const commandGroups: readonly (readonly [heading: string, commands: readonly Com
     [
       [
         'init',
-        'make authority, server certificate, keys, store, first administrator and signet.yaml in a new folder',
+        'create a new server in a folder: authority, certificate, keys, store, first administrator, signet.yaml',
         async () => (await import('./cli/init.ts')).initCommand(),
       ],
       [
@@ -28,28 +28,32 @@ const commandGroups: readonly (readonly [heading: string, commands: readonly Com
       ],
       [
         'dev',
-        'run token server, updater and example provider with sample data, until Ctrl-C',
+        'run token server, updater and example provider with sample data until Ctrl-C',
         async () => (await import('./dev/dev-command.ts')).devCommand(),
       ],
       [
         'doctor',
-        'check certificate, chain, server, clock, keys and policy, and say what to do; exit status 1 on a failure',
+        'check certificate, chain, server, clock, keys and policy, and print what to do; exit status 1 on failure',
         async () => (await import('./cli/doctor.ts')).doctorCommand(),
       ],
       [
         'config',
-        'the configuration of the server',
+        'check, show and explain the configuration of the server',
         async () => (await import('./cli/config/config-command.ts')).configCommand(),
       ],
-      ['store', 'the store of the server', async () => (await import('./cli/store-command.ts')).storeCommand()],
+      [
+        'store',
+        'check, migrate, copy and repair the store of the server',
+        async () => (await import('./cli/store-command.ts')).storeCommand(),
+      ],
       [
         'backup',
-        'copy the store into a new file, while servers run; keys are separate files',
+        'write a backup of the store to a new file; servers may run; `--all` includes keys and configuration',
         async () => (await import('./cli/backup-command.ts')).backupCommand(),
       ],
       [
         'restore',
-        'replace the store by a backup, under a new epoch; stop the servers first',
+        'replace the store with a backup and start a new epoch; stop the servers first',
         async () => (await import('./cli/restore-command.ts')).restoreCommand(),
       ],
     ],
@@ -59,58 +63,62 @@ const commandGroups: readonly (readonly [heading: string, commands: readonly Com
     [
       [
         'plan',
-        'show what the documents of a folder would change, and whose access; exit status 1 when `signet apply` would refuse them',
+        'show what the domain documents in a folder would change, and who gains or loses access; exit status 1 if `signet apply` would refuse them',
         async () => (await import('./cli/plan/plan.ts')).planCommand(),
       ],
       [
         'apply',
-        'load the documents of a folder into the store, in one transaction',
+        'apply the domain documents in a folder to the store in one transaction',
         async () => (await import('./cli/apply.ts')).applyCommand(),
       ],
       [
         'test',
-        'run the policy tests of a folder against its documents',
+        'run the policy tests in a folder against its domain documents',
         async () => (await import('./cli/test.ts')).testCommand(),
       ],
       [
         'import',
-        'convert the export of another system to documents for `signet plan`',
+        'convert an export of another system to domain documents',
         async () => (await import('./cli/import-command.ts')).importCommand(),
       ],
       [
         'export',
-        'write the domains of the store as documents; applied again they change nothing',
+        'write the domains in the store as domain documents; applying them unchanged has no effect',
         async () => (await import('./cli/export.ts')).exportCommand(),
       ],
       [
         'domain',
-        'domains: the owners of everything else',
+        'manage domains, which own roles, groups, policies and services',
         async () => (await import('./cli/manage/domain.ts')).domainCommand(),
       ],
       [
         'role',
-        'roles: the members that policies grant access to',
+        'manage roles and their members',
         async () => (await import('./cli/manage/member-list-commands.ts')).roleCommand(),
       ],
       [
         'group',
-        'groups: principals that roles take as one member',
+        'manage groups, which roles can have as members',
         async () => (await import('./cli/manage/member-list-commands.ts')).groupCommand(),
       ],
-      ['policy', 'policies: what roles may do', async () => (await import('./cli/manage/policy.ts')).policyCommand()],
+      [
+        'policy',
+        'manage policies, which allow or deny actions to roles',
+        async () => (await import('./cli/manage/policy.ts')).policyCommand(),
+      ],
       [
         'service',
-        'services: the programs that have an identity',
+        'manage services and their public keys',
         async () => (await import('./cli/manage/service.ts')).serviceCommand(),
       ],
       [
         'search',
-        'find where a principal is a member, or which assertions name a resource or action',
+        'find the memberships of a principal, or the assertions that name a resource or action',
         async () => (await import('./cli/manage/search-command.ts')).searchCommand(),
       ],
       [
         'reviews',
-        'list the members whose review is due, the oldest first',
+        'list memberships due for review, oldest first',
         async () => (await import('./cli/manage/search-command.ts')).reviewsCommand(),
       ],
     ],
@@ -118,49 +126,69 @@ const commandGroups: readonly (readonly [heading: string, commands: readonly Com
   [
     'Ask about access:',
     [
-      ['access', 'ask who may do what', async () => (await import('./cli/access-command.ts')).accessCommand()],
-      ['roles', 'list the roles of a principal', async () => (await import('./cli/roles.ts')).rolesCommand()],
-      ['audit', 'who changed what, when and why', async () => (await import('./cli/audit.ts')).auditCommand()],
+      [
+        'access',
+        'check, explain and list access',
+        async () => (await import('./cli/access-command.ts')).accessCommand(),
+      ],
+      [
+        'roles',
+        'list the roles of a principal, or check one',
+        async () => (await import('./cli/roles.ts')).rolesCommand(),
+      ],
+      ['audit', 'list, export and verify the audit log', async () => (await import('./cli/audit.ts')).auditCommand()],
     ],
   ],
   [
     'Get tokens and certificates:',
     [
-      ['token', 'get, keep, sign and inspect tokens', async () => (await import('./cli/token.ts')).tokenCommand()],
+      ['token', 'get, refresh, sign and inspect tokens', async () => (await import('./cli/token.ts')).tokenCommand()],
       [
         'fetch',
-        'call a protected service with a token; exit status 1 unless it answers 2xx',
+        'send a request with an access token to a service; exit status 1 unless the status is 2xx',
         async () => (await import('./cli/fetch.ts')).fetchCommand(),
       ],
       [
         'login',
-        'log in with the OpenID Connect issuer that the server trusts, and get a certificate for some hours',
+        'log in with an OpenID Connect issuer that the server trusts, and get a short-lived certificate',
         async () => (await import('./cli/login-command.ts')).loginCommand(),
       ],
       [
         'identity',
-        'get and renew the certificate of an instance, or have one issued for a person',
+        'get and renew the certificate of an instance, or issue one for a person',
         async () => (await import('./cli/identity.ts')).identityCommand(),
       ],
-      ['cert', 'get certificates', async () => (await import('./cli/cert.ts')).certCommand()],
-      ['aws', 'temporary credentials for AWS', async () => (await import('./cli/aws.ts')).awsCommand()],
+      [
+        'cert',
+        'get role certificates, service certificates and SSH certificates',
+        async () => (await import('./cli/cert.ts')).certCommand(),
+      ],
+      ['aws', 'get temporary AWS credentials', async () => (await import('./cli/aws.ts')).awsCommand()],
     ],
   ],
   [
     'Keys, authorities and certificates:',
     [
-      ['keys', 'the keys that sign tokens and bundles', async () => (await import('./cli/keys.ts')).keysCommand()],
+      [
+        'keys',
+        'list, rotate and withdraw the keys that sign tokens and bundles',
+        async () => (await import('./cli/keys.ts')).keysCommand(),
+      ],
       [
         'ca',
-        'your own certificate authority: root, issuers of a server, revocation',
+        'create root and issuing authorities, replace them, and revoke their certificates',
         async () => (await import('./cli/ca.ts')).caCommand(),
       ],
       [
         'certificate',
-        'list and revoke certificates that the server issued',
+        'show, issue and revoke certificates of this server',
         async () => (await import('./cli/certificate.ts')).certificateCommand(),
       ],
-      ['instance', 'instances of services', async () => (await import('./cli/instance-command.ts')).instanceCommand()],
+      [
+        'instance',
+        'list and delete instances of services, and create join tokens',
+        async () => (await import('./cli/instance-command.ts')).instanceCommand(),
+      ],
     ],
   ],
   [
@@ -173,7 +201,7 @@ const commandGroups: readonly (readonly [heading: string, commands: readonly Com
       ],
       [
         'openapi',
-        'print the OpenAPI document of the token server and the management API',
+        'print the OpenAPI document of the HTTP API',
         async () => (await import('./cli/openapi.ts')).openApiCommand(),
       ],
       [
@@ -190,7 +218,7 @@ const commands = commandGroups.flatMap(([, entries]) => entries);
 /** Command line without its actions. Loads the commands that `argv` may mean; the others are known by name. */
 export async function createProgram(version: string, argv: readonly string[]): Promise<Command> {
   const program: Command = new Command('signet')
-    .description('Machine identity and authorization: token server and its tools')
+    .description('Machine identity and authorization: token server and administration')
     .version(version)
     .option('--config <file>', 'configuration file (default: SIGNET_CONFIG, else .signet/signet.yaml)')
     .exitOverride()

@@ -9,10 +9,10 @@ type Act = (context: CommandContext) => Promise<ExitStatus>;
 const commands: readonly [name: string, about: string, load: () => Promise<Act>][] = [
   [
     'run',
-    'keep the bundles fresh: a run at once, then one a minute, until SIGTERM; SIGUSR1 runs now, SIGHUP reloads first',
+    'keep the bundles up to date: one run at start, then one per minute, until SIGTERM; SIGUSR1 runs now, SIGHUP reloads the configuration first',
     async () => (await import('./commands/run.ts')).run,
   ],
-  ['once', 'one run, then end', async () => (await import('./commands/once.ts')).once],
+  ['once', 'run once, then exit', async () => (await import('./commands/once.ts')).once],
   [
     'check',
     'check configuration, certificate, policy directory and the bundles on disk, without the server',
@@ -20,7 +20,7 @@ const commands: readonly [name: string, about: string, load: () => Promise<Act>]
   ],
   [
     'status',
-    'say how fresh each domain is, without the server',
+    'show the age of the policy of each domain, without the server',
     async () => (await import('./commands/status.ts')).status,
   ],
 ];
@@ -32,7 +32,7 @@ Exit status: 0 everything fresh, 1 stale or refused by the server, 2 usage, conf
 /** The command line: what it takes. `run` does what a command is for. */
 export function createProgram(run: (load: () => Promise<Act>, options: CommandOptions) => Promise<void>): Command {
   const program = new Command('signet-updater')
-    .description('Keeps the signed policy of this host fresh.')
+    .description('Keeps the signed policy of this host up to date.')
     .version(packageVersion())
     .addHelpText('after', exitStatuses)
     .exitOverride();
@@ -41,7 +41,7 @@ export function createProgram(run: (load: () => Promise<Act>, options: CommandOp
       .command(name)
       .description(about)
       .option('-c, --config <file>', 'configuration (default: SIGNET_UPDATER_CONFIG, else .signet/updater.yaml)')
-      .option('--json', 'answer as JSON')
+      .option('--json', 'print JSON')
       .action((options: CommandOptions) => run(load, options));
   }
   return program;

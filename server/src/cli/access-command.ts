@@ -13,17 +13,15 @@ interface CheckOptions extends ConnectionOptions {
 /** `signet access`: queries about access. */
 export function accessCommand(): Command {
   const check = connectionOptions(new Command('check'))
-    .description(
-      'ask the token server whether a principal may do an action on a resource; exit status 1 when it may not',
-    )
+    .description('check on the token server whether a principal may do an action on a resource; exit status 1 if not')
     .argument('<action>', 'e.g. read')
     .argument('<resource>', 'domain:entity, e.g. catalog:movie')
-    .option('--principal <name>', 'about whom (default: the caller)')
-    .option('--trust-domain <domain>', 'for assume_role: the domain whose policy decides')
+    .option('--principal <name>', 'principal to check (default: the caller)')
+    .option('--trust-domain <domain>', 'for assume_role: domain whose policy is evaluated')
     .option('--json', 'print JSON')
     .action(action(checkAccess));
   return new Command('access')
-    .description('ask who may do what')
+    .description('check, explain and list access')
     .addCommand(check)
     .addCommand(explainCommand())
     .addCommand(whoCommand())

@@ -29,14 +29,14 @@ interface ApplyOptions {
 /** `signet apply`: the store becomes what the documents say. */
 export function applyCommand(): Command {
   return new Command('apply')
-    .description('load the documents of a folder into the store, in one transaction')
+    .description('apply the domain documents in a folder to the store in one transaction')
     .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
-    .option('--reason <text>', 'why, for the audit log')
-    .option('--allow-wildcard', 'let `*` and prefixes become members')
-    .option('--remove-memberships', 'take what is deleted out of the roles and groups that list it')
-    .option('--strict', 'refuse what is otherwise warned of')
-    .option('--reuse-name', 'use names that were deleted before their reservation ends')
-    .option('--plan <file>', 'refuse when store or documents changed since `signet plan --out <file>`')
+    .option('--reason <text>', 'reason, recorded in the audit log')
+    .option('--allow-wildcard', 'allow `*` and prefix patterns as members')
+    .option('--remove-memberships', 'remove deleted objects from the roles and groups that list them')
+    .option('--strict', 'treat warnings as errors')
+    .option('--reuse-name', 'reuse deleted names that are still reserved')
+    .option('--plan <file>', 'refuse if the store or the documents changed since `signet plan --out <file>`')
     .option('--json', 'print JSON')
     .action(action(apply));
 }

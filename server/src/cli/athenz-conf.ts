@@ -14,9 +14,9 @@ interface ConfOptions extends ConnectionOptions {
 /** `signet keys athenz-conf`: the file by which Athenz's clients know a server and its keys. */
 export function athenzConfCommand(): Command {
   return connectionOptions(new Command('athenz-conf'))
-    .description("the athenz.conf of a host with Athenz's clients: the address of a server and its public keys")
-    .option('--out <file>', 'where it goes (mode 0644; default: standard output)')
-    .option('--force', 'write over the file of --out')
+    .description('print athenz.conf for hosts with Athenz clients: address and public keys of a server')
+    .option('--out <file>', 'output file (mode 0644; default: standard output)')
+    .option('--force', 'overwrite the file of --out')
     .action(action(writeConf));
 }
 

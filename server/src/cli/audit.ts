@@ -47,20 +47,24 @@ interface VerifyOptions {
 
 /** `signet audit list | export | verify`. */
 export function auditCommand(): Command {
-  const audit = new Command('audit').description('who changed what, when and why');
-  readOptions(audit.command('list').description('the newest changes first; with --follow also those to come, below'))
-    .option('--limit <number>', 'at most this many', '20')
-    .option('--json', 'print JSON; with --follow one record a line')
+  const audit = new Command('audit').description('list, export and verify the audit log');
+  readOptions(
+    audit
+      .command('list')
+      .description('list audit records, newest first; with --follow, new records are printed as they arrive'),
+  )
+    .option('--limit <number>', 'maximum number of records', '20')
+    .option('--json', 'print JSON; with --follow, one record per line')
     .action(action(list));
-  readOptions(audit.command('export').description('every record as a line of JSON, the oldest first'))
-    .addOption(new Option('--after <id>', 'only those that follow the record of this id').conflicts('state'))
-    .option('--state <file>', 'go on where the last export with this file stopped; the file is made')
-    .option('--brief', 'without what was before and after, which may be large')
+  readOptions(audit.command('export').description('print each audit record as a line of JSON, oldest first'))
+    .addOption(new Option('--after <id>', 'only records after the record with this ID').conflicts('state'))
+    .option('--state <file>', 'resume after the last record exported with this file; created if missing')
+    .option('--brief', 'omit the values before and after each change, which may be large')
     .action(action(exportRecords));
   audit
     .command('verify')
-    .description('check that no record was changed, removed or added; exit status 1 when one was')
-    .option('--head <hash>', 'a head noted earlier, through which the chain must pass')
+    .description('verify that no record was changed, removed or inserted; exit status 1 if one was')
+    .option('--head <hash>', 'hash of an earlier head that the chain must contain')
     .option('--json', 'print JSON')
     .action(action(verify));
   return audit;
@@ -68,15 +72,18 @@ export function auditCommand(): Command {
 
 function readOptions(command: Command): Command {
   return connectionOptions(command)
-    .option('--domain <name>', 'only those of this domain since it was made: for whoever may look at it')
-    .option('--subject <name>', 'only those of a domain, key, certificate or principal')
-    .option('--actor <principal>', 'only what this one did')
-    .option('--since <time>', 'only from then on: a time, or how long ago (`7d`, `12h`, `30m`)')
-    .option('--until <time>', 'only before that')
-    .option('--follow', 'go on with what comes, until SIGINT or SIGTERM')
+    .option(
+      '--domain <name>',
+      'only records of this domain since it was created; callers who may view the domain can use this',
+    )
+    .option('--subject <name>', 'only records of this domain, key, certificate or principal')
+    .option('--actor <principal>', 'only changes by this principal')
+    .option('--since <time>', 'only records from this time on: a time, or an age (`7d`, `12h`, `30m`)')
+    .option('--until <time>', 'only records before this time')
+    .option('--follow', 'continue with new records until SIGINT or SIGTERM')
     .addHelpText(
       'after',
-      '\nWith --as, --cert or --url a server is asked, else the store of the configuration is read.',
+      '\nWith --as, --cert or --url, records are read from a server; otherwise from the configured store.',
     );
 }
 

@@ -13,16 +13,14 @@ interface CredentialsOptions extends ConnectionOptions {
 /** `signet aws`: what the tools of AWS need from Signet. */
 export function awsCommand(): Command {
   const credentials = connectionOptions(new Command('credentials'))
-    .description(
-      'print temporary credentials as AWS tools read them: `credential_process = signet aws credentials …` in ~/.aws/config',
-    )
-    .requiredOption('--domain <domain>', 'domain whose account the role is of')
-    .requiredOption('--role <role>', 'name of the role, with its path if it has one')
+    .description('print temporary credentials for `credential_process = signet aws credentials …` in ~/.aws/config')
+    .requiredOption('--domain <domain>', 'domain that owns the AWS account')
+    .requiredOption('--role <role>', 'name of the AWS role, with its path if it has one')
     .option('--duration <seconds>', '900 to 43200', duration)
-    .option('--external-id <id>', 'external id that the role is configured with')
-    .option('--json', 'print JSON, as always')
+    .option('--external-id <id>', 'external ID that the AWS role requires')
+    .option('--json', 'print JSON (always on)')
     .action(action(printCredentials));
-  return new Command('aws').description('temporary credentials for AWS').addCommand(credentials);
+  return new Command('aws').description('get temporary AWS credentials').addCommand(credentials);
 }
 
 function duration(value: string): number {

@@ -19,11 +19,11 @@ interface BackupOptions {
 /** `signet backup`: a copy of the store, or of everything that a server needs, also while it is served. */
 export function backupCommand(): Command {
   return new Command('backup')
-    .description('copy the store into a new file, while servers run; keys are separate files')
-    .argument('<file>', 'the new file')
-    .option('--all', 'with configuration, keys, certificates and documents, encrypted in the format of age')
-    .option('--passphrase-file <file>', 'encrypt for whoever knows the passphrase in this file')
-    .option('--recipient <key...>', 'encrypt for the holders of these public keys of age (age1…)')
+    .description('write a backup of the store to a new file; servers may run; `--all` includes keys and configuration')
+    .argument('<file>', 'file to create')
+    .option('--all', 'include configuration, keys, certificates and domain documents; encrypted in age format')
+    .option('--passphrase-file <file>', 'encrypt with the passphrase in this file')
+    .option('--recipient <key...>', 'encrypt for these age public keys (age1…)')
     .option('--json', 'print JSON')
     .action(
       action(async (file: string, options: BackupOptions, command: Command) => {

@@ -14,10 +14,10 @@ interface SshOptions extends ConnectionOptions {
 /** `signet cert ssh`: a certificate over the SSH key that an operator has, where `ssh` looks for it. */
 export function certSshCommand(): Command {
   return connectionOptions(new Command('ssh'))
-    .description('get an SSH user certificate for the caller, over a key that it has')
-    .argument('<key>', 'the SSH key: its `.pub` file is read, the private half stays where it is')
-    .requiredOption('--login <name...>', 'account to log in to, `media:deploy` for one that belongs to a domain')
-    .option('--cert-out <file>', 'where the certificate goes (default: `<key>-cert.pub`, which ssh finds by itself)')
+    .description('get an SSH user certificate for the caller')
+    .argument('<key>', 'SSH key; only its `.pub` file is read')
+    .requiredOption('--login <name...>', 'account to log in to, or `media:deploy` for an account of a domain')
+    .option('--cert-out <file>', 'output file (default: `<key>-cert.pub`, which ssh finds automatically)')
     .option('--json', 'print JSON')
     .action(action(getSshCertificate));
 }

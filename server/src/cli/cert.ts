@@ -27,24 +27,28 @@ interface RequestOptions extends CertOptions {
 /** `signet cert`: gets certificates from a server. */
 export function certCommand(): Command {
   const role = certOptions(new Command('role'))
-    .description('get a certificate for a role that the caller holds')
+    .description('get a role certificate for a role of the caller')
     .requiredOption('--domain <domain>', 'domain of the role')
     .requiredOption('--role <role>', 'short name of the role')
-    .option('--csr <file>', 'request over a key of your own, PEM (default: a key is made)')
-    .option('--key-out <file>', 'where the key that is made goes (mode 0600)')
+    .option('--csr <file>', 'certificate signing request, PEM (default: create a key)')
+    .option('--key-out <file>', 'output file of the created key (mode 0600)')
     .action(action(getRoleCertificate));
   const request = certOptions(new Command('request'))
-    .description('get a new certificate for the caller itself, over the key that it has')
-    .option('--key-id <id>', 'version of the registered public key that it is the private half of')
+    .description('get a new certificate for the caller with its current key')
+    .option('--key-id <id>', 'ID of the registered public key that matches the private key')
     .action(action(requestCertificate));
   const ssh = certSshCommand();
-  return new Command('cert').description('get certificates').addCommand(role).addCommand(request).addCommand(ssh);
+  return new Command('cert')
+    .description('get role certificates, service certificates and SSH certificates')
+    .addCommand(role)
+    .addCommand(request)
+    .addCommand(ssh);
 }
 
 function certOptions(command: Command): Command {
   return connectionOptions(command)
-    .option('--expires-in <seconds>', 'life to ask for', wholeSeconds)
-    .option('--cert-out <file>', 'where the certificate with its chain goes (default: standard output)')
+    .option('--expires-in <seconds>', 'requested lifetime', wholeSeconds)
+    .option('--cert-out <file>', 'output file of the certificate with its chain (default: standard output)')
     .option('--json', 'print JSON');
 }
 

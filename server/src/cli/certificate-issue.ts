@@ -35,12 +35,15 @@ interface IssueOptions {
 export function issueLocallyCommand(): Command {
   return new Command('issue')
     .description(
-      'make a client certificate with the issuer of this server: the way back in when no administrator has one that counts',
+      'issue a client certificate locally with the issuer of this server, if no administrator has a valid one',
     )
     .argument('<principal>', '`user.<name>`, or a service of `sys.auth`')
-    .requiredOption('--out <dir>', 'folder for cert.pem, key.pem (mode 0600), ca.pem and client.yaml (made)')
-    .option('--days <number>', 'life to ask for (default: people.expirySeconds)', parseDays)
-    .option('--force', 'write over files that are there')
+    .requiredOption(
+      '--out <dir>',
+      'folder for cert.pem, key.pem (mode 0600), ca.pem and client.yaml; created if missing',
+    )
+    .option('--days <number>', 'requested lifetime (default: people.expirySeconds)', parseDays)
+    .option('--force', 'overwrite existing files')
     .option('--json', 'print JSON')
     .action(action(issueLocally));
 }

@@ -13,13 +13,13 @@ interface RevokeSshOptions extends ConnectionOptions {
 /** `signet certificate revoke-ssh`: what the owner of an SSH certificate may do, and an operator. Asks the server. */
 export function revokeSshCommand(): Command {
   return connectionOptions(new Command('revoke-ssh'))
-    .description('take SSH certificates back: they enter the list that sshd reads (`GET /sshcert/krl`)')
+    .description('revoke SSH certificates: they are added to the list for sshd (`GET /sshcert/krl`)')
     .addOption(
       new Option('--serial <number>', 'serial number, as `ssh-keygen -L` shows it')
         .argParser(serialNumber)
         .conflicts('keyId'),
     )
-    .option('--key-id <id>', 'every certificate in force with this key id, e.g. `user:media.player`')
+    .option('--key-id <id>', 'every valid certificate with this key ID, such as `user:media.player`')
     .addOption(new Option('--reason <reason>', 'why').choices(revocationReasons).default('unspecified'))
     .option('--json', 'print JSON')
     .action(action(revokeSsh));

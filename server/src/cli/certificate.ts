@@ -20,24 +20,24 @@ interface CertificateOptions {
 /** `signet certificate`: what an operator does with certificates that were issued. Works on the store, also while a server runs. */
 export function certificateCommand(): Command {
   const show = new Command('show')
-    .description('show what is recorded of a certificate')
+    .description('show the record of a certificate')
     .argument('<serial>', 'serial number, hexadecimal')
     .option('--json', 'print JSON')
     .action(action(showCertificate));
   const revoke = new Command('revoke')
     .description(
-      'take a certificate back: servers refuse it within their refresh interval, and it enters the revocation list',
+      'revoke a certificate: it is added to the revocation list, and servers refuse it within their refresh interval',
     )
     .argument('<serial>', 'serial number, hexadecimal')
     .addOption(new Option('--reason <reason>', 'why').choices(revocationReasons).default('unspecified'))
     .option('--json', 'print JSON')
     .action(action(revokeCertificate));
   const orphans = new Command('orphans')
-    .description('list certificates that may exist though nobody was given them: a server ended while it signed')
+    .description('list certificates that may have been signed but not delivered because a server stopped')
     .option('--json', 'print JSON')
     .action(action(listOrphans));
   return new Command('certificate')
-    .description('list and revoke certificates that the server issued')
+    .description('show, issue and revoke certificates of this server')
     .addCommand(show)
     .addCommand(issueLocallyCommand())
     .addCommand(revoke)

@@ -35,15 +35,20 @@ type Settings = Pick<ClientOptions, 'baseUrl' | 'certificate' | 'key' | 'caBundl
 /** Adds the options for server and identity to a command. */
 export function connectionOptions(command: Command): Command {
   return followConfigFolder(command)
-    .addOption(new Option('--as <service>', 'identity of `npm start`, e.g. media.player').conflicts(['cert', 'key']))
-    .option('--data <folder>', 'folder of `npm start`', '.signet')
+    .addOption(
+      new Option('--as <service>', 'use an identity created by `npm start`, such as media.player').conflicts([
+        'cert',
+        'key',
+      ]),
+    )
+    .option('--data <folder>', 'data folder of `npm start`', '.signet')
     .option('--cert <file>', 'client certificate with its chain, PEM')
-    .option('--key <file>', 'its key, PEM')
-    .option('--ca <file>', 'CA certificates that the server is checked against, PEM (default: those of `npm start`)')
+    .option('--key <file>', 'private key of the certificate, PEM')
+    .option('--ca <file>', 'CA certificates to verify the server with, PEM (default: those of `npm start`)')
     .option('--url <url>', 'base URL of the server (default: that of `npm start`)')
     .option(
       '--server-identity <name>',
-      'who the server must be by its certificate: a service, a SPIFFE id, or `host-name` (default: sys.auth.server)',
+      'expected identity in the server certificate: a service, a SPIFFE ID, or `host-name` (default: sys.auth.server)',
     )
     .hook('preAction', (_, called) => void called.setOptionValue('configFile', configPath(called.optsWithGlobals())));
 }

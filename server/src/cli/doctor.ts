@@ -28,13 +28,10 @@ const timeoutMs = 5000;
 export function doctorCommand(): Command {
   return connectionOptions(new Command('doctor'))
     .description(
-      'check certificate, chain, server, clock, keys and policy, and say what to do; exit status 1 on a failure',
+      'check certificate, chain, server, clock, keys and policy, and print what to do; exit status 1 on failure',
     )
-    .option('--policy-dir <folder>', 'policy of this host (default: that of `npm start`)')
-    .option(
-      '--server',
-      'check the server of the configuration instead: its database, the memory, its address, the key of its root',
-    )
+    .option('--policy-dir <folder>', 'policy directory of this host (default: that of `npm start`)')
+    .option('--server', 'check the configured server instead: database, memory, address, root key')
     .option('--json', 'print JSON')
     .action(
       action(async (options: DoctorOptions, command: Command) => {

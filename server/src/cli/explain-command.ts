@@ -21,12 +21,12 @@ interface LocalOptions {
 /** `signet access explain`: why a principal has access or not. */
 export function explainCommand(): Command {
   return new Command('explain')
-    .description('say why a principal may or may not do an action; exit status 1 when it may not')
+    .description('explain why a principal may or may not do an action; exit status 1 if it may not')
     .argument('<action>', 'e.g. read')
     .argument('<resource>', 'domain:entity, e.g. catalog:movie')
-    .requiredOption('--principal <name>', 'about whom')
-    .option('--context <key=value>', 'what the host says of itself, for assertions with conditions', addContext)
-    .option('--documents <dir>', 'ask documents instead of the store')
+    .requiredOption('--principal <name>', 'principal to check')
+    .option('--context <key=value>', 'value of a condition key, such as an attribute of the host', addContext)
+    .option('--documents <dir>', 'read domain documents instead of the store')
     .option('--json', 'print JSON')
     .action(action(explain));
 }
@@ -34,11 +34,11 @@ export function explainCommand(): Command {
 /** `signet access who`: principals with access. */
 export function whoCommand(): Command {
   return new Command('who')
-    .description('list everybody who may do an action on a resource, and through what')
+    .description('list the principals that may do an action on a resource, with roles and policies')
     .argument('<action>', 'e.g. read')
     .argument('<resource>', 'domain:entity, e.g. catalog:movie')
-    .option('--context <key=value>', 'what the host says of itself, for assertions with conditions', addContext)
-    .option('--documents <dir>', 'ask documents instead of the store')
+    .option('--context <key=value>', 'value of a condition key, such as an attribute of the host', addContext)
+    .option('--documents <dir>', 'read domain documents instead of the store')
     .option('--json', 'print JSON')
     .action(action(who));
 }

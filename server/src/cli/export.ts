@@ -25,11 +25,11 @@ interface ExportOptions {
 /** `signet export`: the store as documents. */
 export function exportCommand(): Command {
   return new Command('export')
-    .description('write the domains of the store as documents; applied again they change nothing')
+    .description('write the domains in the store as domain documents; applying them unchanged has no effect')
     .argument('[dir]', 'folder for <domain>.yaml (default: standard output)')
     .option('--domain <name>', 'only this domain')
-    .option('--force', 'write over files that exist')
-    .option('--json', 'print JSON: the documents, or with a folder the files written')
+    .option('--force', 'overwrite existing files')
+    .option('--json', 'print JSON: the documents, or the files written')
     .action(action(exportDocuments));
 }
 

@@ -13,12 +13,12 @@ interface FetchOptions extends ConnectionOptions {
 /** `signet fetch`: calls a protected service with the right token. */
 export function fetchCommand(): Command {
   return connectionOptions(new Command('fetch'))
-    .description('call a protected service with a token; exit status 1 unless it answers 2xx')
-    .argument('<address>', 'https address of the service')
-    .requiredOption('--domain <domain>', 'domain that the token is for')
-    .option('--role <role...>', 'short names of roles (default: all that the caller holds there)')
-    .option('--method <method>', 'e.g. PUT (default: GET, or POST with a body)')
-    .option('--body <text>', 'what is sent')
+    .description('send a request with an access token to a service; exit status 1 unless the status is 2xx')
+    .argument('<address>', 'https URL to call')
+    .requiredOption('--domain <domain>', 'domain of the token')
+    .option('--role <role...>', 'short names of roles (default: all roles of the caller in the domain)')
+    .option('--method <method>', 'HTTP method (default: GET, or POST with a body)')
+    .option('--body <text>', 'request body')
     .option('--json', 'print JSON: status and body')
     .action(action(callService));
 }

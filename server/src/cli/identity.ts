@@ -47,23 +47,19 @@ interface IdentityOptions {
 /** `signet identity`: gets the certificate of an instance and keeps it, and has those of people made. */
 export function identityCommand(): Command {
   const run = instanceOptions(new Command('run'))
-    .description(
-      'keep the certificate until told to stop: register, renew in time, register again when it came too late',
-    )
+    .description('register and renew the certificate until SIGINT or SIGTERM; register again if it expired')
     .action(action(runIdentity));
   const once = instanceOptions(new Command('once'))
-    .description('do what is due now: register, renew, or nothing')
-    .option('--force', 'renew now')
+    .description('register or renew if due, then exit')
+    .option('--force', 'renew even if not due')
     .action(action(stepOnce));
   const status = new Command('status')
-    .description(
-      'show the certificate in a folder and when it is renewed; exit status 1 when there is none or it has expired',
-    )
+    .description('show the certificate in a folder and its renewal time; exit status 1 if it is missing or expired')
     .requiredOption('--dir <dir>', 'folder of the certificate')
     .option('--json', 'print JSON')
     .action(action(showIdentity));
   return new Command('identity')
-    .description('get and renew the certificate of an instance, or have one issued for a person')
+    .description('get and renew the certificate of an instance, or issue one for a person')
     .addCommand(run)
     .addCommand(once)
     .addCommand(status)
@@ -72,35 +68,44 @@ export function identityCommand(): Command {
 
 function instanceOptions(command: Command): Command {
   return followConfigFolder(command)
-    .option('--url <url...>', 'base URLs of the token servers, the preferred one first (default: that of `npm start`)')
-    .option('--ca <file>', 'CA certificates that the server must chain to (default: those of `npm start`)')
+    .option('--url <url...>', 'base URLs of the token servers, preferred server first (default: that of `npm start`)')
+    .option('--ca <file>', 'CA certificates to verify the server with, PEM (default: those of `npm start`)')
     .option(
       '--server-identity <name>',
-      'who the server must be by its certificate: a service, a SPIFFE id, or `host-name` (default: sys.auth.server)',
+      'expected identity in the server certificate: a service, a SPIFFE ID, or `host-name` (default: sys.auth.server)',
     )
-    .option('--data <folder>', 'folder of `npm start`', '.signet')
-    .requiredOption('--name <domain.service>', 'the service that this is an instance of')
-    .requiredOption('--instance-id <id>', 'id of the instance, unique for its provider')
-    .requiredOption('--dir <dir>', 'folder for cert.pem, key.pem and issuers.pem (made; replaced in one step)')
-    .option('--provider <name>', 'who vouches for the instance', 'sys.auth.server')
+    .option('--data <folder>', 'data folder of `npm start`', '.signet')
+    .requiredOption('--name <domain.service>', 'service of the instance')
+    .requiredOption('--instance-id <id>', 'ID of the instance, unique for its provider')
+    .requiredOption(
+      '--dir <dir>',
+      'folder for cert.pem, key.pem and issuers.pem; created if missing, replaced atomically',
+    )
+    .option('--provider <name>', 'attestation provider of the instance', 'sys.auth.server')
     .addOption(
       new Option(
         '--attestation <file>',
-        'what is presented to register (join token, signed token, document); read each time',
+        'file with the attestation data (join token, signed token, document); read at each registration',
       ).conflicts('attestationCommand'),
     )
-    .option('--attestation-command <command>', 'a shell command that prints it; run each time')
-    .option('--host-name <name>', 'host that it runs on, which its provider must be allowed to vouch for')
-    .option('--dns-name <name...>', 'further DNS names to ask for')
+    .option(
+      '--attestation-command <command>',
+      'shell command that prints the attestation data; run at each registration',
+    )
+    .option('--host-name <name>', 'host of the instance; the provider must be authorized for it')
+    .option('--dns-name <name...>', 'additional DNS names to request')
     .option(
       '--address <address...>',
-      'IP addresses to ask for: that from which it calls the server; its provider needs a right',
+      'IP address to request, which must be the source address of the request; the provider must be authorized for it',
     )
-    .option('--ssh-host-key <file>', 'public key of the SSH server: ask for ssh-host-cert.pub as well')
-    .option('--on-renew <command>', 'a shell command that is run after each new certificate')
+    .option(
+      '--ssh-host-key <file>',
+      'public key of the SSH server; also request an SSH host certificate, ssh-host-cert.pub',
+    )
+    .option('--on-renew <command>', 'shell command to run after each new certificate')
     .option('--trust-domain <name>', 'trust domain of the server', 'signet.local')
-    .option('--dns-suffix <name>', 'end of the DNS names that the server gives (default: the trust domain)')
-    .option('--expiry <seconds>', 'life to ask for', wholeSeconds)
+    .option('--dns-suffix <name>', 'suffix of the DNS names that the server issues (default: the trust domain)')
+    .option('--expiry <seconds>', 'requested lifetime', wholeSeconds)
     .option('--json', 'print JSON');
 }
 

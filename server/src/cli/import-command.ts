@@ -17,20 +17,18 @@ interface ImportOptions {
 
 /** `signet import athenz`: what another system says, as documents. */
 export function importCommand(): Command {
-  const command = new Command('import').description(
-    'convert the export of another system to documents for `signet plan`',
-  );
+  const command = new Command('import').description('convert an export of another system to domain documents');
   command
     .command('athenz')
-    .description('write a domain of Athenz as a document; what is not taken over is said on standard error')
-    .argument('<file>', 'what `zms-cli export-domain` or `show-domain` wrote, or the JWS of ZMS; `-`: standard input')
-    .option('--out <file>', 'where the document goes (mode 0600; default: standard output)')
-    .option('--force', 'write over the file of --out')
+    .description('convert an Athenz domain to a domain document; skipped parts are listed on standard error')
+    .argument('<file>', 'output of `zms-cli export-domain` or `show-domain`, or a JWS of ZMS; `-`: standard input')
+    .option('--out <file>', 'output file (mode 0600; default: standard output)')
+    .option('--force', 'overwrite the file of --out')
     .option(
       '--keys <file>',
-      "JWK Set, or athenz.conf, with ZMS's public keys: the file must be a JWS that one of them signed",
+      'public keys of ZMS, as a JWK Set or athenz.conf; the input must be a JWS signed with one of them',
     )
-    .option('--json', 'print JSON: the document and what is not taken over')
+    .option('--json', 'print JSON: the document and the skipped parts')
     .action(action(importAthenz));
   return command;
 }

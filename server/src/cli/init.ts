@@ -48,40 +48,39 @@ interface Options extends PostgresOptions {
 /** `signet init DIR`: everything that a token server needs, in a folder of its own, and its first administrator. */
 export function initCommand(): Command {
   const command = new Command('init')
-    .description('make authority, server certificate, keys, store, first administrator and signet.yaml in a new folder')
-    .argument('<folder>', 'where to make them (mode 0700); nothing is overwritten')
+    .description(
+      'create a new server in a folder: authority, certificate, keys, store, first administrator, signet.yaml',
+    )
+    .argument('<folder>', 'folder to create (mode 0700); existing files are not overwritten')
     .addOption(profileOption())
     .option('--host <address>', 'address to listen on', '127.0.0.1')
-    .option('--port <number>', 'port to listen on, 0 for a free one', parsePort, 4443)
-    .option('--base-url <url>', 'what clients call (default: https://<first --host-name>:<port>/v1, else localhost)')
-    .option('--host-name <name...>', 'further names and addresses of the server certificate', [])
+    .option('--port <number>', 'port to listen on; 0 selects a free port', parsePort, 4443)
+    .option('--base-url <url>', 'base URL for clients (default: https://<first --host-name>:<port>/v1, else localhost)')
+    .option('--host-name <name...>', 'additional host names and addresses in the server certificate', [])
     .option(
       '--operator <name>',
-      `the first administrator: a user, as user.jane, or a service of sys.auth (default: ${usualAdministrator})`,
+      `first administrator: a user such as user.jane, or a service of sys.auth (default: ${usualAdministrator})`,
     )
-    .option('--identity <service...>', 'also make a client certificate for `domain.service`', [])
-    .option('--trust-domain <name>', 'host of the SPIFFE ids', 'signet.local')
+    .option('--identity <service...>', 'also issue a client certificate for `domain.service`', [])
+    .option('--trust-domain <name>', 'trust domain of the SPIFFE IDs', 'signet.local')
     .option(
       '--name-constraints [name...]',
-      'the authority may certify only names of the trust domain, of the server, and these (DNS names, networks)',
+      'restrict the authority to the names of the trust domain and the server, and to these DNS names and networks',
     )
-    .option('--crl-url <address...>', 'where certificates say that their revocation list is, with {issuer}')
-    .option('--root <file>', 'certificate of a root that is there already: make no authority')
-    .option('--issuer-cert <file>', 'certificate of an issuing authority below it, and those between them')
+    .option('--crl-url <address...>', 'address of the revocation list, written into certificates; {issuer} is replaced')
+    .option('--root <file>', 'certificate of an existing root; no authority is created')
     .option(
-      '--issuer-key <file>',
-      'the private key of that issuing authority (mode 0600); the key of the root stays away',
+      '--issuer-cert <file>',
+      'certificate of an issuing authority below that root, with all intermediate certificates',
     )
-    .option('--root-passphrase-file <file>', 'encrypt the private key of the root with the passphrase in this file')
-    .option(
-      '--sealed-keys',
-      'seal the signing keys in the store, with `sealing.key`, instead of writing files for them',
-    )
+    .option('--issuer-key <file>', 'private key of that issuing authority (mode 0600); the root key is not needed')
+    .option('--root-passphrase-file <file>', 'encrypt the root key with the passphrase in this file')
+    .option('--sealed-keys', 'keep the signing keys in the store, encrypted with `sealing.key`, not in files')
     .option(
       '--anonymous-keys',
-      'open the public keys and the metadata to verifiers without a certificate, such as JWT libraries',
+      'let verifiers without a client certificate, such as JWT libraries, read public keys and metadata',
     )
-    .option('--json', 'print JSON, and ask nothing');
+    .option('--json', 'print JSON; do not prompt');
   return postgresOptions(command).action(action(init));
 }
 

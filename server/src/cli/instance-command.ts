@@ -13,17 +13,17 @@ interface InstanceOptions extends ConnectionOptions {
 /** `signet instance`: what operators do with the instances of services. */
 export function instanceCommand(): Command {
   const token = instanceOptions(new Command('token'))
-    .description('print a join token with which this instance registers')
+    .description('create a join token for the registration of an instance')
     .action(action(printToken));
   const remove = instanceOptions(new Command('delete'))
-    .description('delete an instance: its certificates are refused from now on')
+    .description('delete an instance and refuse its certificates')
     .action(action(deleteInstance));
   const all = reader('list', 'list the instances of a domain')
     .argument('<domain>')
-    .option('--service <name>', 'only those of this service')
+    .option('--service <name>', 'only instances of this service')
     .action(action(listInstances));
   return new Command('instance')
-    .description('instances of services')
+    .description('list and delete instances of services, and create join tokens')
     .addCommand(all)
     .addCommand(token)
     .addCommand(remove);
@@ -35,9 +35,9 @@ function listInstances(domain: string, options: ReadOptions & { readonly service
 
 function instanceOptions(command: Command): Command {
   return connectionOptions(command)
-    .argument('<domain.service>', 'the service')
-    .argument('<instance-id>', 'id of the instance')
-    .option('--provider <name>', 'who vouches for the instance', 'sys.auth.server')
+    .argument('<domain.service>', 'service of the instance')
+    .argument('<instance-id>', 'ID of the instance')
+    .option('--provider <name>', 'attestation provider of the instance', 'sys.auth.server')
     .option('--json', 'print JSON');
 }
 

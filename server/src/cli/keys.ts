@@ -26,10 +26,10 @@ interface RotateOptions {
 
 /** `signet keys list | published | athenz-conf | rotate | compromised | seal | reseal`. */
 export function keysCommand(): Command {
-  const keys = new Command('keys').description('the keys that sign tokens and bundles');
+  const keys = new Command('keys').description('list, rotate and withdraw the keys that sign tokens and bundles');
   keys
     .command('list')
-    .description('all signing keys and what each does now')
+    .description('list all signing keys with their states')
     .option('--json', 'print JSON')
     .action(
       action(async (options: { json?: boolean }, command: Command) => {
@@ -45,17 +45,14 @@ export function keysCommand(): Command {
   keys
     .command('rotate')
     .description(
-      'have the standby key sign once every verifier is sure to know it (keys.prepublishSeconds), and make another',
+      'activate the standby key when it has been published for keys.prepublishSeconds, and create a new standby key',
     )
-    .addOption(new Option('--purpose <purpose>', 'only this kind of key').choices(keyPurposes))
+    .addOption(new Option('--purpose <purpose>', 'only keys for this purpose').choices(keyPurposes))
     .option(
       '--now',
-      'sign with it at once; verifiers know it when it has been published long enough, else there is a warning',
+      'activate the standby key immediately; warns if it was not published long enough for all verifiers to know it',
     )
-    .option(
-      '--sealing-key-lost',
-      'with --now: pass over keys that nobody can open any more, for want of their sealing key',
-    )
+    .option('--sealing-key-lost', 'with --now: skip keys that cannot be opened because their sealing key is lost')
     .option('--json', 'print JSON')
     .action(
       action(async (options: RotateOptions, command: Command) => {
@@ -66,8 +63,8 @@ export function keysCommand(): Command {
     );
   keys
     .command('compromised')
-    .description('withdraw a key at once, for good; the standby key takes over if it was the active one')
-    .argument('<kid>', 'the id of the key')
+    .description('withdraw a compromised key immediately and permanently; if it was active, the standby key takes over')
+    .argument('<kid>', 'key ID')
     .option('--json', 'print JSON')
     .action(
       action(async (kid: string, options: { json?: boolean }, command: Command) => {

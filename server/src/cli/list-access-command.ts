@@ -21,12 +21,12 @@ interface ListOptions extends ConnectionOptions {
 export function listCommand(): Command {
   return connectionOptions(new Command('list'))
     .description(
-      'list what a principal may do, through which roles, and what denies it; asks a server when told as whom, else the store of the configuration',
+      'list the access of a principal, with roles and denials; reads a server if a client identity is given, otherwise the configured store',
     )
-    .requiredOption('--principal <name>', 'about whom')
-    .option('--action <action>', 'only what is about this action, e.g. read')
-    .option('--domain <domain>', 'only of this domain')
-    .option('--documents <dir>', 'ask documents instead of a server or the store')
+    .requiredOption('--principal <name>', 'principal to check')
+    .option('--action <action>', 'only this action, such as read')
+    .option('--domain <domain>', 'only this domain')
+    .option('--documents <dir>', 'read domain documents instead of a server or the store')
     .option('--json', 'print JSON')
     .action(action(listAccess));
 }

@@ -36,24 +36,21 @@ interface LoginOptions {
 /** `signet login`: a certificate for a person, by the login at an OpenID Connect issuer. */
 export function loginCommand(): Command {
   return new Command('login')
-    .description('log in with the OpenID Connect issuer that the server trusts, and get a certificate for some hours')
-    .option('--url <url>', 'base URL of the server (default: that of the login before, or of `npm start`)')
-    .option('--ca <file>', 'CA certificates that the server is checked against, PEM (default: as for --url)')
+    .description('log in with an OpenID Connect issuer that the server trusts, and get a short-lived certificate')
+    .option('--url <url>', 'base URL of the server (default: that of the previous login, or of `npm start`)')
+    .option('--ca <file>', 'CA certificates to verify the server with, PEM (default: as for --url)')
     .option(
       '--server-identity <name>',
-      'who the server must be by its certificate: a service, a SPIFFE id, or `host-name` (default: sys.auth.server)',
+      'expected identity in the server certificate: a service, a SPIFFE ID, or `host-name` (default: sys.auth.server)',
     )
-    .option('--data <folder>', 'folder of `npm start`', '.signet')
+    .option('--data <folder>', 'data folder of `npm start`', '.signet')
     .option('--out <dir>', 'folder for cert.pem, key.pem, ca.pem and client.yaml (default: ~/.config/signet)')
-    .option('--issuer <url>', 'which issuer, where the server trusts several')
-    .option(
-      '--issuer-ca <file>',
-      'CA certificates that the issuer is checked against, PEM (default: those of this machine)',
-    )
-    .option('--client-secret-file <file>', 'secret of a client that is not public')
-    .option('--no-browser', 'only print the address')
-    .option('--timeout <seconds>', 'how long to wait for the person', parseSeconds, 300)
-    .option('--force', 'write over files that no login made')
+    .option('--issuer <url>', 'issuer to use if the server trusts several')
+    .option('--issuer-ca <file>', 'CA certificates to verify the issuer with, PEM (default: those of this machine)')
+    .option('--client-secret-file <file>', 'secret of a confidential OAuth client')
+    .option('--no-browser', 'print the address instead of opening a browser')
+    .option('--timeout <seconds>', 'time limit for the login', parseSeconds, 300)
+    .option('--force', 'overwrite files that were not written by a login')
     .option('--json', 'print JSON')
     .action(action(logIn));
 }

@@ -6,8 +6,8 @@ import { action } from './run.ts';
 /** `signet openapi`: what the server can be asked, for programs. */
 export function openApiCommand(): Command {
   return new Command('openapi')
-    .description('print the OpenAPI document of the token server and the management API')
-    .addOption(new Option('--format <version>', 'version of OpenAPI').choices(['3.1', '3.0']).default('3.1'))
+    .description('print the OpenAPI document of the HTTP API')
+    .addOption(new Option('--format <version>', 'OpenAPI version').choices(['3.1', '3.0']).default('3.1'))
     .action(action(openApi));
 }
 

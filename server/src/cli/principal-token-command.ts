@@ -19,11 +19,11 @@ interface PrincipalOptions {
 export function principalTokenCommand(): Command {
   return new Command('principal')
     .description('sign a principal token, the value of the header `Svc-Principal-Auth`')
-    .requiredOption('--service <domain.service>', 'whose token it is')
-    .option('--signing-key <file>', 'private key whose public half is registered, PEM (default: that of `npm start`)')
-    .option('--key-id <id>', 'name of the registered key version', '0')
-    .option('--data <folder>', 'folder of `npm start`', '.signet')
-    .option('--expires-in <seconds>', 'its life (default: an hour)', wholeSeconds)
+    .requiredOption('--service <domain.service>', 'service that the token is for')
+    .option('--signing-key <file>', 'private key of a registered public key, PEM (default: that of `npm start`)')
+    .option('--key-id <id>', 'ID of the registered public key', '0')
+    .option('--data <folder>', 'data folder of `npm start`', '.signet')
+    .option('--expires-in <seconds>', 'lifetime of the token (default: an hour)', wholeSeconds)
     .option('--json', 'print JSON')
     .action(action(printToken));
 }

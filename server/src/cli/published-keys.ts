@@ -5,7 +5,7 @@ import { action, print } from './run.ts';
 /** `signet keys published`: what a server answers to those who verify. */
 export function publishedKeysCommand(): Command {
   return connectionOptions(new Command('published'))
-    .description('the public keys that a server publishes')
+    .description('list the public keys that a server publishes')
     .option('--json', 'print JSON')
     .action(action(printKeys));
 }

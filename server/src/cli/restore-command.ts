@@ -30,16 +30,20 @@ interface RestoreOptions {
 /** `signet restore`: a backup in the place of the store. */
 export function restoreCommand(): Command {
   return new Command('restore')
-    .description('replace the store by a backup, under a new epoch; stop the servers first')
-    .argument('<file>', 'what `signet backup` wrote')
-    .option('--digest <hex>', 'what `signet backup` printed, for a backup that was sealed elsewhere', parseDigest)
+    .description('replace the store with a backup and start a new epoch; stop the servers first')
+    .argument('<file>', 'file written by `signet backup`')
+    .option(
+      '--digest <hex>',
+      'digest printed by `signet backup`; required if the key of its seal is not on this machine',
+      parseDigest,
+    )
     .option(
       '--into <folder>',
-      'unpack a complete backup (`signet backup --all`) into a new folder instead: a server of its own',
+      'unpack a complete backup (`signet backup --all`) into a new folder, as a separate server',
     )
-    .option('--passphrase-file <file>', 'with the passphrase of a complete backup')
-    .option('--identity <file>', 'with the secret key of age that opens a complete backup; needs `--digest`')
-    .option('--reason <text>', 'why, for the audit log')
+    .option('--passphrase-file <file>', 'file with the passphrase of a complete backup')
+    .option('--identity <file>', 'file with the age secret key for a complete backup; requires `--digest`')
+    .option('--reason <text>', 'reason, recorded in the audit log')
     .option('--json', 'print JSON')
     .action(
       action((file: string, options: RestoreOptions, command: Command) =>

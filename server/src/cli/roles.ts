@@ -15,19 +15,22 @@ interface CheckOptions extends ListOptions {
 /** `signet roles`: who holds which roles. */
 export function rolesCommand(): Command {
   const list = connectionOptions(new Command('list'))
-    .description('list the roles that a principal has in a domain')
-    .requiredOption('--domain <domain>', 'the domain')
-    .option('--principal <name>', 'about whom (default: the caller)')
+    .description('list the roles of a principal in a domain')
+    .requiredOption('--domain <domain>', 'domain of the roles')
+    .option('--principal <name>', 'principal to check (default: the caller)')
     .option('--json', 'print JSON')
     .action(action(listRoles));
   const check = connectionOptions(new Command('check'))
-    .description('ask whether a principal is in a role; exit status 1 when it is not')
+    .description('check whether a principal is in a role; exit status 1 if it is not')
     .argument('<role>', 'short name of the role')
-    .requiredOption('--domain <domain>', 'the domain')
-    .requiredOption('--principal <name>', 'about whom')
+    .requiredOption('--domain <domain>', 'domain of the roles')
+    .requiredOption('--principal <name>', 'principal to check')
     .option('--json', 'print JSON')
     .action(action(checkRole));
-  return new Command('roles').description('list the roles of a principal').addCommand(list).addCommand(check);
+  return new Command('roles')
+    .description('list the roles of a principal, or check one')
+    .addCommand(list)
+    .addCommand(check);
 }
 
 async function listRoles(options: ListOptions): Promise<void> {

@@ -18,7 +18,9 @@ interface Options {
 /** `signet keys seal`: from the files of this machine into the store. */
 export function sealCommand(): Command {
   return new Command('seal')
-    .description('seal the signing keys of this machine into the store, for keys.storage `store`; the files stay')
+    .description(
+      'move to keys.storage `store`: copy the signing keys from files to the store, encrypted; the files stay',
+    )
     .option('--json', 'print JSON')
     .action(
       action((options: Options, command: Command) =>
@@ -33,7 +35,9 @@ export function sealCommand(): Command {
 /** `signet keys reseal`: with the present sealing key. */
 export function resealCommand(): Command {
   return new Command('reseal')
-    .description('seal the signing keys of the store with keys.sealingKeyFile, so that earlier sealing keys can go')
+    .description(
+      'encrypt the signing keys in the store again with keys.sealingKeyFile, so that earlier sealing keys can be removed',
+    )
     .option('--json', 'print JSON')
     .action(
       action((options: Options, command: Command) =>

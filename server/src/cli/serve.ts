@@ -32,10 +32,10 @@ export function serveCommand(): Command {
   return new Command('serve')
     .description('run the token server until SIGINT or SIGTERM')
     .option('--host <address>', 'address to listen on')
-    .option('--port <number>', 'port to listen on, 0 for a free one', parsePort)
-    .option('--workers <number>', 'processes that share the port')
+    .option('--port <number>', 'port to listen on; 0 selects a free port', parsePort)
+    .option('--workers <number>', 'number of worker processes that share the port')
     .option('--log-level <level>', 'debug, info, warn, error or silent')
-    .option('--json', 'print one line of JSON when it answers')
+    .option('--json', 'print one line of JSON when the server is ready')
     .action(
       action(async (options: Options, command: Command) => {
         const load = () => loadConfig(configPathOf(command), processEnvironment(), flagsOf(options));

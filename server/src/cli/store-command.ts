@@ -17,11 +17,11 @@ import { migrateCommand, statusCommand } from './store-status.ts';
 
 /** `signet store check | status | migrate | copy | replaced | accept-loss | accept-clock | new-epoch`. */
 export function storeCommand(): Command {
-  const store = new Command('store').description('the store of the server');
+  const store = new Command('store').description('check, migrate, copy and repair the store of the server');
   store
     .command('check')
-    .description('look at every page and row; exit status 1 when something is wrong')
-    .argument('[file]', 'a backup (default: the store of the configuration)')
+    .description('check every page and row; exit status 1 if a fault is found')
+    .argument('[file]', 'a backup file (default: the configured store)')
     .option('--json', 'print JSON')
     .action(
       action(async (file: string | undefined, options: { json?: boolean }, command: Command) => {
@@ -41,8 +41,8 @@ export function storeCommand(): Command {
   store.addCommand(replacedCommand());
   store
     .command('accept-loss')
-    .description('go on with a store that lacks acknowledged changes, under a new epoch; stop the servers first')
-    .requiredOption('--reason <text>', 'why, for the audit log')
+    .description('accept a store that lost acknowledged changes and start a new epoch; stop the servers first')
+    .requiredOption('--reason <text>', 'reason, recorded in the audit log')
     .option('--json', 'print JSON')
     .action(
       action(async (options: { reason: string; json?: boolean }, command: Command) => {
@@ -54,8 +54,8 @@ export function storeCommand(): Command {
     );
   store
     .command('accept-clock')
-    .description('say that the clock is right although records of this server are later')
-    .requiredOption('--reason <text>', 'why, for the audit log')
+    .description('confirm that the clock is right although the store has later records')
+    .requiredOption('--reason <text>', 'reason, recorded in the audit log')
     .option('--json', 'print JSON')
     .action(
       action(async (options: { reason: string; json?: boolean }, command: Command) => {
@@ -78,9 +78,9 @@ export function storeCommand(): Command {
 /** Command for a store that goes on from an earlier state, as after a failover that lost changes. Servers go on meanwhile. */
 function newEpochCommand(): Command {
   return new Command('new-epoch')
-    .description('begin a new epoch after changes were lost, so that hosts take the bundles; servers may run')
-    .requiredOption('--reason <text>', 'why, for the audit log')
-    .option('--above <epoch>', 'later than this one, too, which servers or hosts have seen', parseEpoch)
+    .description('start a new epoch after changes were lost, so that hosts accept bundles again; servers may run')
+    .requiredOption('--reason <text>', 'reason, recorded in the audit log')
+    .option('--above <epoch>', 'start an epoch above this one, which servers or hosts have seen', parseEpoch)
     .option('--json', 'print JSON')
     .action(
       action(async (options: { reason: string; above?: number; json?: boolean }, command: Command) => {

@@ -26,12 +26,12 @@ interface NamedPlace {
 export function copyCommand(): Command {
   const place = '`sqlite:<file>`, or `postgres:<configuration file>`';
   return new Command('copy')
-    .description('copy the store into another place, and prove that both hold the same; stop the servers first')
+    .description('copy the store to another store and verify the copy; stop the servers first')
     .requiredOption('--from <place>', place, parsePlace)
     .requiredOption('--to <place>', `${place}: empty`, parsePlace)
-    .option('--resume', 'go on with a copy that was interrupted')
-    .option('--while-running', 'copy although servers may use the source: what they change from now on is not copied')
-    .option('--check', 'compare the two and copy nothing; exit status 1 when they differ')
+    .option('--resume', 'resume an interrupted copy')
+    .option('--while-running', 'copy while servers use the source; their later changes are not copied')
+    .option('--check', 'compare the two stores without copying; exit status 1 if they differ')
     .option('--json', 'print JSON')
     .action(action(copy));
 }

@@ -10,8 +10,8 @@ const dayMs = 86_400_000;
 /** `signet store replaced`: what restores have left beside the store. */
 export function replacedCommand(): Command {
   return new Command('replaced')
-    .description('list the stores that restores have replaced, and what killed restores left, in the data folder')
-    .option('--remove-older-than <days>', 'remove those that have been there for longer, e.g. 30d', parseAge)
+    .description('list the files in the data folder left by restores: replaced stores and interrupted restores')
+    .option('--remove-older-than <days>', 'remove those older than this, such as 30d', parseAge)
     .option('--json', 'print JSON')
     .action(
       action((options: { removeOlderThan?: number; json?: boolean }, command: Command) => {

@@ -7,7 +7,7 @@ import { action, configPathOf, print } from './run.ts';
 /** `signet store status`. */
 export function statusCommand(): Command {
   return new Command('status')
-    .description('where the store is, how far it has come, and who uses its database')
+    .description('show location, schema and change counter of the store, and the servers that use its database')
     .option('--json', 'print JSON')
     .action(
       action(async (options: { json?: boolean }, command: Command) => {
@@ -39,7 +39,7 @@ function words(value: object): string {
 /** `signet store migrate`. */
 export function migrateCommand(): Command {
   return new Command('migrate')
-    .description('bring the schema of the store up to date, as servers do when `store.postgres.migrate` is `auto`')
+    .description('migrate the schema of the store, as servers do if `store.postgres.migrate` is `auto`')
     .option('--json', 'print JSON')
     .action(
       action(async (options: { json?: boolean }, command: Command) => {

@@ -19,10 +19,10 @@ interface TestOptions {
 /** `signet test`: do the documents decide as their authors expect? Needs no store and no server. */
 export function testCommand(): Command {
   return new Command('test')
-    .description('run the policy tests of a folder against its documents')
+    .description('run the policy tests in a folder against its domain documents')
     .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
-    .option('--coverage [percent]', 'say which assertions no case tries; with a number fail when fewer are tried')
-    .option('--strict', 'exit status 1 also for what is warned of')
+    .option('--coverage [percent]', 'list assertions without a test; with a number, fail if the coverage is lower')
+    .option('--strict', 'treat warnings as errors')
     .option('--json', 'print JSON')
     .action(action(test));
 }

@@ -12,10 +12,13 @@ export interface TokenOptions {
 /** Adds the options that select a token to a command. */
 export function tokenOptions(command: Command): Command {
   return command
-    .requiredOption('--domain <domain>', 'domain that the token is for')
-    .option('--role <role...>', 'short names of roles (default: all that the caller holds there)')
-    .option('--expires-in <seconds>', 'life to ask for', wholeSeconds)
-    .option('--id-token <service>', 'also get an ID token for this service of the domain, and give that instead');
+    .requiredOption('--domain <domain>', 'domain of the token')
+    .option('--role <role...>', 'short names of roles (default: all roles of the caller in the domain)')
+    .option('--expires-in <seconds>', 'requested lifetime', wholeSeconds)
+    .option(
+      '--id-token <service>',
+      'get an ID token for this service of the domain and output it instead of the access token',
+    );
 }
 
 function wholeSeconds(value: string): number {

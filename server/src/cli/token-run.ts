@@ -18,10 +18,10 @@ interface RunOptions extends ConnectionOptions, TokenOptions {
 /** `signet token run`: keeps a token fresh in a file, for programs that can read no more than that. */
 export function tokenRunCommand(): Command {
   return tokenOptions(connectionOptions(new Command('run')))
-    .description('keep a fresh token in a file for other programs, until told to stop')
-    .requiredOption('--out <file>', 'file of the token and nothing else: mode 0600, replaced in one step')
-    .option('--once', 'write one token and end; exit status 1 when there is none')
-    .option('--json', 'print one JSON object for each token or failure instead of log lines')
+    .description('keep a valid token in a file for other programs until SIGINT or SIGTERM')
+    .requiredOption('--out <file>', 'output file with the token only; mode 0600, replaced atomically')
+    .option('--once', 'write one token and exit; exit status 1 if none is issued')
+    .option('--json', 'print one JSON object per token or failure instead of log lines')
     .action(action(runToken));
 }
 

@@ -23,15 +23,15 @@ interface InspectOptions extends ConnectionOptions {
 export function tokenCommand(): Command {
   const get = tokenOptions(connectionOptions(new Command('get')))
     .description('get an access token and print it')
-    .option('--json', 'print the whole answer as JSON')
+    .option('--json', 'print the complete response as JSON')
     .action(action(getToken));
   const inspect = connectionOptions(new Command('inspect'))
-    .description('show what is in a token, and whether its signature holds when the keys can be reached')
-    .argument('[token]', 'the token; - or nothing: standard input')
+    .description('show the content of a token, and verify its signature if the keys are available')
+    .argument('[token]', 'the token; `-` or omitted: standard input')
     .option('--json', 'print JSON')
     .action(action(inspectToken));
   return new Command('token')
-    .description('get, keep, sign and inspect tokens')
+    .description('get, refresh, sign and inspect tokens')
     .addCommand(get)
     .addCommand(tokenRunCommand())
     .addCommand(inspect)

@@ -33,11 +33,11 @@ const graceMs = 9000;
 /** `signet dev`: the whole system on this machine. What `npm start` runs. */
 export function devCommand(): Command {
   return new Command('dev')
-    .description('run token server, updater and example provider with sample data, until Ctrl-C')
-    .option('--data <folder>', 'where everything is kept; made on first start', '.signet')
-    .option('--port <number>', 'port of the token server, 0 for a free one', parsePort, 4443)
-    .option('--provider-port <number>', 'port of the example provider, 0 for a free one', parsePort, 4444)
-    .option('--json', 'print one line of JSON when everything answers')
+    .description('run token server, updater and example provider with sample data until Ctrl-C')
+    .option('--data <folder>', 'folder for all files; created on first start', '.signet')
+    .option('--port <number>', 'port of the token server; 0 selects a free port', parsePort, 4443)
+    .option('--provider-port <number>', 'port of the example provider; 0 selects a free port', parsePort, 4444)
+    .option('--json', 'print one line of JSON when all programs are ready')
     .action(action(runDev));
 }
 

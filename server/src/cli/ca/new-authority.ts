@@ -52,10 +52,10 @@ interface RootOptions extends OutOptions {
 /** `signet ca root`: the root that follows another one. */
 export function rootCommand(): Command {
   return new Command('root')
-    .description('make a root with its revocation list, where its key is to stay')
-    .requiredOption('--out <folder>', 'where to make root.cert.pem, root.key.pem and root.crl.pem')
-    .option('--days <number>', 'how long it lives', parseDays, authorityDays.root)
-    .option('--passphrase-file <file>', 'encrypt its key with the passphrase in this file')
+    .description('create a root authority with its revocation list; run this where the root key stays')
+    .requiredOption('--out <folder>', 'folder for root.cert.pem, root.key.pem and root.crl.pem')
+    .option('--days <number>', 'validity in days', parseDays, authorityDays.root)
+    .option('--passphrase-file <file>', 'encrypt the private key with the passphrase in this file')
     .option('--json', 'print JSON')
     .action(
       action(async ({ out, days = authorityDays.root, passphraseFile, json }: RootOptions) => {
@@ -78,7 +78,9 @@ export function rootCommand(): Command {
 /** `signet ca request`: on a server, so that the key of the next intermediate never leaves it. */
 export function requestCommand(): Command {
   return new Command('request')
-    .description('make the key of the next intermediate, and the request that `signet ca intermediate --csr` takes')
+    .description(
+      'create the key of a new issuing authority, and a certificate signing request for `signet ca intermediate --csr`',
+    )
     .requiredOption('--out <folder>', 'where to make intermediate.key.pem and intermediate.csr.pem')
     .option('--json', 'print JSON')
     .action(
@@ -107,20 +109,28 @@ interface IntermediateOptions extends OutOptions {
 export function intermediateCommand(): Command {
   const own = ['trustDomain', 'nameConstraints', 'crlUrl'];
   return new Command('intermediate')
-    .description('make the next issuing authority; the key of the root is read here and nowhere else')
+    .description('create an issuing authority below the root; run this where the root key is')
     .requiredOption('--certificate <file>', 'certificate of the root, PEM')
     .requiredOption('--key <file>', 'private key of the root, PEM')
-    .option('--passphrase-file <file>', 'passphrase of the key (default: asked for on a terminal)')
-    .requiredOption('--out <folder>', 'where to make intermediate.cert.pem, and intermediate.key.pem without --csr')
-    .option('--csr <file>', 'request of `signet ca request`: only its key is taken, which stays where it was made')
-    .addOption(new Option('--like <file>', 'certificate of the one before: its names and constraints').conflicts(own))
-    .option('--trust-domain <name>', 'host of the SPIFFE ids, in the place of --like')
+    .option('--passphrase-file <file>', 'file with the passphrase of the key (default: prompt on a terminal)')
+    .requiredOption('--out <folder>', 'folder for intermediate.cert.pem and, without --csr, intermediate.key.pem')
+    .option('--csr <file>', 'certificate signing request from `signet ca request`; only its public key is used')
+    .addOption(
+      new Option(
+        '--like <file>',
+        'certificate of the previous issuing authority; its names and constraints are copied',
+      ).conflicts(own),
+    )
+    .option('--trust-domain <name>', 'trust domain of the SPIFFE IDs, instead of --like')
     .option(
       '--name-constraints [name...]',
-      'with --trust-domain: it may certify only names of the trust domain and of the machine itself, and these (DNS names, networks)',
+      'with --trust-domain: restrict it to the names of the trust domain and of this machine, and to these DNS names and networks',
     )
-    .option('--crl-url <address...>', 'with --trust-domain: where the list of the root is, with {issuer}')
-    .option('--days <number>', 'how long it lives, at most as long as the root', parseDays, authorityDays.intermediate)
+    .option(
+      '--crl-url <address...>',
+      'with --trust-domain: address of the revocation list of the root; {issuer} is replaced',
+    )
+    .option('--days <number>', 'validity in days, at most that of the root', parseDays, authorityDays.intermediate)
     .option('--json', 'print JSON')
     .action(action(async (options: IntermediateOptions) => print(await makeIntermediate(options), options.json)));
 }

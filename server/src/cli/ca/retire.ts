@@ -18,7 +18,7 @@ import { changeIssuers } from './write-config.ts';
 /** `signet ca list`. */
 export function listCommand(): Command {
   return new Command('list')
-    .description('the issuers of the configuration, and what each of them has signed that is still valid')
+    .description('list the configured issuers, with the number of valid certificates of each')
     .option('--json', 'print JSON')
     .action(
       action(async ({ json }: { json?: boolean }, command: Command) => {
@@ -71,10 +71,10 @@ interface RetireOptions {
 /** `signet ca retire`: an authority that was followed by another one leaves the configuration. */
 export function retireCommand(): Command {
   return new Command('retire')
-    .description('remove a draining issuer from the configuration when nothing that it signed is valid any more')
-    .argument('<issuer>', 'its id, or the beginning of it: see `signet ca list`')
-    .option('--force', 'although there is: who checks whole chains refuses what it signed')
-    .option('--dry-run', 'check, and say what would change')
+    .description('remove a draining issuer from the configuration after all its certificates have expired')
+    .argument('<issuer>', 'ID of the issuer, or a prefix of it; see `signet ca list`')
+    .option('--force', 'retire it although certificates are valid; verifiers of whole chains will refuse them')
+    .option('--dry-run', 'check and show what would change, without changing it')
     .option('--json', 'print JSON')
     .action(
       action(async (id: string, options: RetireOptions, command: Command) => {

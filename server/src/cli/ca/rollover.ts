@@ -29,14 +29,19 @@ interface RolloverOptions {
 /** `signet ca rollover`: another authority signs. */
 export function rolloverCommand(): Command {
   return new Command('rollover')
-    .description('have another authority sign what is new; the ones before only publish their revocation lists')
+    .description(
+      'issue new certificates with another authority; previous authorities only publish their revocation lists',
+    )
     .requiredOption(
       '--certificate <file>',
-      'its certificate, with those up to the root without it, PEM; it stays there',
+      'certificate of the authority with its chain, without the root, PEM; the file is not copied',
     )
-    .requiredOption('--key <file>', 'its private key, PEM; it stays there')
-    .option('--prepare', 'only publish its revocation list, so that those who check chains have it before it signs')
-    .option('--dry-run', 'check, and say what would change')
+    .requiredOption('--key <file>', 'private key of the authority, PEM; the file is not copied')
+    .option(
+      '--prepare',
+      'only publish its revocation list, so that verifiers of whole chains have it before it issues certificates',
+    )
+    .option('--dry-run', 'check and show what would change, without changing it')
     .option('--json', 'print JSON')
     .action(
       action(async (options: RolloverOptions, command: Command) => {

@@ -9,10 +9,10 @@ import { explainOption } from './explain.ts';
 
 /** `signet config`: what is in force, whether it can be used, and what each option means. */
 export function configCommand(): Command {
-  const config = new Command('config').description('the configuration of the server');
+  const config = new Command('config').description('check, show and explain the configuration of the server');
   config
     .command('check')
-    .description('check options, files, addresses and store, and say what to do; exit status 1 on a failure')
+    .description('check options, files, addresses and store, and print what to do; exit status 1 on failure')
     .option('--json', 'print JSON')
     .action(
       action(async (options: { json?: boolean }, command: Command) =>
@@ -21,16 +21,16 @@ export function configCommand(): Command {
     );
   config
     .command('show')
-    .description('print each option with the value in force and where it came from')
+    .description('print each option with its current value and the source of that value')
     .option('--json', 'print JSON')
     .action(
       action((options: { json?: boolean }, command: Command) => print(explainConfig(configOf(command)), options.json)),
     );
   config
     .command('explain')
-    .description('say what an option means, its type, default and an example; without an option, list the sections')
+    .description('describe an option with its type, default and an example; without an option, list the sections')
     .argument('[option]', 'dotted name of an option or section, e.g. `tls.renew` or `certificates.issuers[].state`')
-    .option('--updater', 'an option of updater.yaml instead of signet.yaml')
+    .option('--updater', 'describe an option of updater.yaml instead of signet.yaml')
     .option('--json', 'print JSON')
     .action(
       action((option: string | undefined, options: { updater?: boolean; json?: boolean }) =>

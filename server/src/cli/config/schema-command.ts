@@ -6,6 +6,6 @@ import { readSchema, type SchemaName, schemaNames } from './schema-files.ts';
 export function schemaCommand(): Command {
   return new Command('schema')
     .description('print the JSON Schema (draft 2020-12) of signet.yaml, updater.yaml, domain documents or policy tests')
-    .addArgument(new Argument('<kind>', 'the kind of file').choices(schemaNames))
+    .addArgument(new Argument('<kind>', 'type of file').choices(schemaNames))
     .action(action((name: SchemaName) => void process.stdout.write(readSchema(name))));
 }

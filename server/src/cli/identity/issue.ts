@@ -18,12 +18,15 @@ interface IssueOptions extends ConnectionOptions {
 /** `signet identity issue`: a certificate for a person or a service, by an operator. */
 export function issueCommand(): Command {
   return connectionOptions(new Command('issue'))
-    .description('have a certificate made for a person or a service; for operators')
+    .description('issue a certificate for a person or a service; system operators only')
     .argument('<principal>', '`user.<name>`, or a service `domain.service`')
-    .requiredOption('--out <dir>', 'folder for cert.pem, key.pem (mode 0600), ca.pem and client.yaml (made)')
-    .option('--days <number>', 'life to ask for (default: as the server says, 7 days)', parseDays)
-    .option('--csr <file>', 'request over a key of theirs, PEM: no key is made here (default: one is made)')
-    .option('--force', 'write over files that are there')
+    .requiredOption(
+      '--out <dir>',
+      'folder for cert.pem, key.pem (mode 0600), ca.pem and client.yaml; created if missing',
+    )
+    .option('--days <number>', 'requested lifetime (default: set by the server, 7 days)', parseDays)
+    .option('--csr <file>', 'certificate signing request, PEM; no key is created here (default: create a key)')
+    .option('--force', 'overwrite existing files')
     .option('--json', 'print JSON')
     .action(action(issueIdentity));
 }

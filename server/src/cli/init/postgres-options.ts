@@ -31,14 +31,14 @@ export function postgresOptions(command: Command): Command {
   return command
     .option(
       `${flags.hosts} <host...>`,
-      'keep everything in an empty PostgreSQL database, with sealed keys: host:port, or the folder of a socket',
+      'use an empty PostgreSQL database as the store, with sealed keys: host:port, or the folder of a socket',
     )
-    .option(`${flags.database} <name>`, 'the database (default: signet)')
-    .option(`${flags.user} <name>`, 'who owns it (default: signet)')
-    .option(`${flags.passwordFile} <file>`, 'the password of that user; it is read at each connection, not copied')
-    .option(`${flags.ca} <file>`, 'what the certificate of the database must chain to, PEM')
-    .option(`${flags.certificate} <file>`, 'a client certificate to log in with, PEM')
-    .option(`${flags.key} <file>`, 'its key, PEM');
+    .option(`${flags.database} <name>`, 'name of the database (default: signet)')
+    .option(`${flags.user} <name>`, 'database user that owns it (default: signet)')
+    .option(`${flags.passwordFile} <file>`, 'file with the password of that user; read at each connection, not copied')
+    .option(`${flags.ca} <file>`, 'CA certificates for the database server, PEM')
+    .option(`${flags.certificate} <file>`, 'client certificate for the database, PEM')
+    .option(`${flags.key} <file>`, 'private key of the certificate, PEM');
 }
 
 /** Place of the database, with absolute paths; undefined without the options. Throws `UsageError` naming the option. */

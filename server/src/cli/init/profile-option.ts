@@ -10,7 +10,7 @@ const variable = environmentName('profile');
 
 /** `--profile` of a command that makes a server. */
 export function profileOption(): Option {
-  const about = `whom it serves: \`athenz\` also unmodified clients of Athenz (default: ${variable}, else signet)`;
+  const about = `profile: \`athenz\` also supports unmodified Athenz clients (default: ${variable}, else signet)`;
   return new Option('--profile <name>', about).choices(Object.keys(profiles));
 }
 

@@ -28,11 +28,11 @@ export function reader(name: string, description: string): Command {
 /** A command that changes something. */
 export function writer(name: string, description: string): Command {
   return reader(name, description)
-    .option('--reason <text>', 'why, for the audit log')
-    .option('--dry-run', 'only say what it would change, and whose access')
-    .option('--allow-wildcard', 'let `*` and prefixes become members')
-    .option('--remove-memberships', 'take what is deleted out of the roles and groups that list it')
-    .option('--reuse-name', 'use a name that was deleted before its reservation ends');
+    .option('--reason <text>', 'reason, recorded in the audit log')
+    .option('--dry-run', 'show what would change, and who gains or loses access, without changing it')
+    .option('--allow-wildcard', 'allow `*` and prefix patterns as members')
+    .option('--remove-memberships', 'remove deleted objects from the roles and groups that list them')
+    .option('--reuse-name', 'reuse a deleted name that is still reserved');
 }
 
 export async function show(options: ReadOptions, path: readonly string[]): Promise<void> {

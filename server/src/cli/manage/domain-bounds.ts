@@ -10,12 +10,12 @@ type Bounds = WriteOptions & Readonly<Record<string, unknown>>;
 export function addDomainBounds(domain: Command): Command {
   const setLimits = writer(
     'set-limits',
-    'set the longest lifetimes in seconds; what is not given only the server bounds',
+    'set maximum lifetimes; an omitted limit is removed, and that of the server applies',
   )
     .argument('<domain>')
-    .option('--token <seconds>', 'of access tokens', wholeNumber)
-    .option('--service-cert <seconds>', 'of certificates of services', wholeNumber)
-    .option('--role-cert <seconds>', 'of role certificates', wholeNumber)
+    .option('--token <seconds>', 'maximum lifetime of access tokens', wholeNumber)
+    .option('--service-cert <seconds>', 'maximum lifetime of service certificates', wholeNumber)
+    .option('--role-cert <seconds>', 'maximum lifetime of role certificates', wholeNumber)
     .action(
       action((name: string, o: Bounds) => {
         const body = given({
@@ -26,7 +26,10 @@ export function addDomainBounds(domain: Command): Command {
         return write(o, { method: 'PUT', path: ['domains', name, 'limits'], body });
       }),
     );
-  const setQuotas = writer('set-quotas', 'set how many it may have of each; for what is not given the server says')
+  const setQuotas = writer(
+    'set-quotas',
+    'set the quotas of a domain; an omitted quota is removed, and that of the server applies',
+  )
     .argument('<domain>')
     .action(
       action((name: string, o: Bounds) => {
@@ -34,15 +37,15 @@ export function addDomainBounds(domain: Command): Command {
         return write(o, { method: 'PUT', path: ['domains', name, 'quotas'], body });
       }),
     );
-  for (const kind of quotaKinds) setQuotas.option(`--${kind} <number>`, `at most so many ${kind}`, wholeNumber);
+  for (const kind of quotaKinds) setQuotas.option(`--${kind} <number>`, `maximum number of ${kind}`, wholeNumber);
   return domain
-    .addCommand(part('limits', 'show the longest lifetimes that the domain allows', ['limits']))
+    .addCommand(part('limits', 'show the maximum lifetimes set on a domain', ['limits']))
     .addCommand(setLimits)
-    .addCommand(part('quotas', 'show how many of each it may have, and which of these numbers are its own', ['quotas']))
+    .addCommand(part('quotas', 'show the quotas of a domain, and which are set on the domain', ['quotas']))
     .addCommand(setQuotas)
-    .addCommand(part('account', 'show the cloud account', ['accounts', 'aws']))
+    .addCommand(part('account', 'show the cloud account of a domain', ['accounts', 'aws']))
     .addCommand(
-      writer('set-account', 'set the AWS account that its roles may be used in; for system operators')
+      writer('set-account', 'set the AWS account of a domain; system operators only')
         .argument('<domain>')
         .argument('<account>', '12 digits')
         .action(
@@ -52,7 +55,7 @@ export function addDomainBounds(domain: Command): Command {
         ),
     )
     .addCommand(
-      writer('remove-account', 'remove the cloud account; for system operators')
+      writer('remove-account', 'remove the cloud account of a domain; system operators only')
         .argument('<domain>')
         .action(
           action((name: string, o: WriteOptions) =>

@@ -26,54 +26,58 @@ type CreateOptions = UpdateOptions & { readonly admin: readonly string[] };
 /** The options of its fields; `enabled` has commands of its own. */
 const fieldOptions: Readonly<Record<Exclude<keyof DomainFields, 'enabled'>, readonly [flags: string, says: string]>> = {
   description: ['--description <text>', 'what it is'],
-  requireReason: ['--require-reason', 'every change has to say why'],
+  requireReason: ['--require-reason', 'require a reason for every change'],
   bundleReaders: [
     '--bundle-readers <services...>',
-    'whose hosts keep its policy bundle, where their updaters ask for that',
+    'services whose hosts may follow the policy bundle of this domain automatically',
   ],
 };
 
 /** `signet domain …`. */
 export function domainCommand(): Command {
   const command = new Command('domain')
-    .description('domains: the owners of everything else')
+    .description('manage domains, which own roles, groups, policies and services')
     .addCommand(
-      reader('list', 'list the domains that you may look at').action(action((o: ReadOptions) => list(o, ['domains']))),
+      reader('list', 'list the domains that the caller may view').action(
+        action((o: ReadOptions) => list(o, ['domains'])),
+      ),
     )
     .addCommand(
-      reader('show', 'show what a domain says of itself')
+      reader('show', 'show the attributes of a domain')
         .argument('<domain>')
         .action(action((domain: string, o: ReadOptions) => show(o, ['domains', domain]))),
     )
     .addCommand(
-      withFields(writer('create', 'make a domain').argument('<domain>'))
-        .requiredOption('--admin <principal...>', 'who administers it')
+      withFields(writer('create', 'create a domain').argument('<domain>'))
+        .requiredOption('--admin <principal...>', 'administrators of the domain')
         .action(action(create)),
     )
     .addCommand(
-      withFields(writer('update', 'change what a domain says of itself; what is not given stays').argument('<domain>'))
-        .option('--no-require-reason', 'no change has to say why')
-        .option('--no-bundle-readers', 'no host keeps its policy bundle by itself')
+      withFields(
+        writer('update', 'change attributes of a domain; omitted attributes stay unchanged').argument('<domain>'),
+      )
+        .option('--no-require-reason', 'do not require a reason')
+        .option('--no-bundle-readers', 'remove all bundle readers')
         .action(action((domain: string, o: UpdateOptions) => update(domain, o, o))),
     )
     .addCommand(
-      writer('disable', 'disable a domain: its services cannot authenticate, its policies decide nothing')
+      writer('disable', 'disable a domain: its services cannot authenticate and its policies have no effect')
         .argument('<domain>')
         .action(action((domain: string, o: WriteOptions) => update(domain, { enabled: false }, o))),
     )
     .addCommand(
-      writer('enable', 'switch a domain on again')
+      writer('enable', 'enable a disabled domain')
         .argument('<domain>')
         .action(action((domain: string, o: WriteOptions) => update(domain, { enabled: true }, o))),
     )
     .addCommand(
-      writer('delete', 'delete a disabled domain with everything in it')
+      writer('delete', 'delete a disabled domain and everything in it')
         .argument('<domain>')
         .action(action((domain: string, o: WriteOptions) => write(o, { method: 'DELETE', path: ['domains', domain] }))),
     )
     .addCommand(
-      reader('changes', 'list what was changed, newest first')
-        .argument('[domain]', 'only in this one (without it, for system operators: everywhere)')
+      reader('changes', 'list changes, newest first')
+        .argument('[domain]', 'only this domain (default: all domains; system operators only)')
         .action(
           action((domain: string | undefined, o: ReadOptions) =>
             listChanges(o, domain === undefined ? [] : ['domains', domain]),

@@ -34,18 +34,18 @@ interface AddOptions extends WriteOptions {
 
 /** `signet role …`. */
 export function roleCommand(): Command {
-  const command = listCommands('role', 'roles: the members that policies grant access to');
+  const command = listCommands('role', 'manage roles and their members');
   command.commands
     .find((one) => one.name() === 'create')
-    ?.option('--trust <domain>', 'let this domain say who is in it')
-    .option('--token-expiry <seconds>', 'the longest life of a token with it', wholeNumber)
-    .option('--cert-expiry <seconds>', 'the longest life of a role certificate', wholeNumber);
+    ?.option('--trust <domain>', 'delegate the membership of the role to this domain')
+    .option('--token-expiry <seconds>', 'maximum lifetime of tokens with the role', wholeNumber)
+    .option('--cert-expiry <seconds>', 'maximum lifetime of role certificates', wholeNumber);
   return command;
 }
 
 /** `signet group …`. */
 export function groupCommand(): Command {
-  return listCommands('group', 'groups: principals that roles take as one member');
+  return listCommands('group', 'manage groups, which roles can have as members');
 }
 
 function listCommands(kind: 'role' | 'group', description: string): Command {
@@ -64,8 +64,8 @@ function listCommands(kind: 'role' | 'group', description: string): Command {
       ),
     )
     .addCommand(
-      one(writer('create', `make a ${kind}, or change it; its members stay, what else is not given goes`))
-        .option('--description <text>', 'what it is for')
+      one(writer('create', `create or replace a ${kind}; its members stay, other omitted fields are cleared`))
+        .option('--description <text>', 'description')
         .action(
           action((domain: string, name: string, o: PutOptions) => {
             const own: RoleFields = {
@@ -86,7 +86,7 @@ function listCommands(kind: 'role' | 'group', description: string): Command {
       ),
     )
     .addCommand(
-      one(reader('changes', `list what was changed in a ${kind}, newest first`)).action(
+      one(reader('changes', `list changes of a ${kind}, newest first`)).action(
         action((domain: string, name: string, o: ReadOptions) => listChanges(o, [...all(domain), name])),
       ),
     );
@@ -103,11 +103,11 @@ function addMemberCommands(command: Command, kind: 'role' | 'group'): Command {
       ),
     )
     .addCommand(
-      one(writer('add', 'add a member, or change until when it counts'))
+      one(writer('add', 'add a member, or change its expiry, review time and state'))
         .argument('<member>')
-        .option('--expires <time>', 'when it ends: 2027-01-01T00:00:00Z, or 7d, 12h, 30m from now')
-        .option('--review <time>', 'when somebody should look again')
-        .option('--disabled', 'it is there and does not count')
+        .option('--expires <time>', 'expiry of the membership: 2027-01-01T00:00:00Z, or 7d, 12h, 30m from now')
+        .option('--review <time>', 'time of the next review of the membership')
+        .option('--disabled', 'add the member in disabled state')
         .action(
           action((domain: string, name: string, who: string, o: AddOptions) => {
             const { expires, review, disabled } = o;

@@ -38,7 +38,7 @@ type Named<More extends string> = Readonly<Record<'domain' | 'policy' | 'version
 /** `signet policy …`. */
 export function policyCommand(): Command {
   const command = new Command('policy')
-    .description('policies: what roles may do')
+    .description('manage policies, which allow or deny actions to roles')
     .addCommand(
       reader('list', 'list the policies of a domain')
         .argument('<domain>')
@@ -50,7 +50,9 @@ export function policyCommand(): Command {
       ),
     )
     .addCommand(
-      one(writer('put', 'make a policy what a file says, in the form of a document (`-`: standard input)'))
+      one(
+        writer('put', 'create or replace a policy from a file in the form of a domain document (`-`: standard input)'),
+      )
         .argument('<file>')
         .action(
           action((domain: string, name: string, file: string, o: WriteOptions) =>
@@ -66,7 +68,7 @@ export function policyCommand(): Command {
       ),
     )
     .addCommand(
-      one(reader('changes', 'list what was changed in a policy, newest first')).action(
+      one(reader('changes', 'list changes of a policy, newest first')).action(
         action((domain: string, name: string, o: ReadOptions) => listChanges(o, [...all(domain), name])),
       ),
     );
@@ -76,22 +78,24 @@ export function policyCommand(): Command {
 function addAssertionCommands(command: Command): Command {
   return command
     .addCommand(
-      one(writer('add', 'add an assertion to the active version, and make the policy where there is none'))
-        .addOption(new Option('--effect <effect>', 'what it does').choices(['allow', 'deny']).default('allow'))
-        .requiredOption('--action <action>', 'an action, or a pattern')
-        .requiredOption('--resource <resource>', 'an entity of the domain, or a pattern')
-        .requiredOption('--role <role>', 'a role of the domain, or a pattern')
+      one(writer('add', 'add an assertion to the active version; create the policy if it does not exist'))
+        .addOption(
+          new Option('--effect <effect>', 'effect of the assertion').choices(['allow', 'deny']).default('allow'),
+        )
+        .requiredOption('--action <action>', 'action or pattern')
+        .requiredOption('--resource <resource>', 'entity of the domain, or a pattern')
+        .requiredOption('--role <role>', 'role of the domain, or a pattern')
         .option(
           '--condition <key[:operator]=value>',
-          'count only where this holds, e.g. instances=h1,h2 or instances:in_cidr=10.0.0.0/8; all given must',
+          'apply the assertion only if this condition holds, such as instances=h1,h2 or instances:in_cidr=10.0.0.0/8; repeatable, all must hold',
           addCondition,
         )
-        .option('--case-sensitive', 'keep action and resource in the case given')
-        .option('--policy-version <version>', 'add it to this version')
+        .option('--case-sensitive', 'match action and resource case-sensitively')
+        .option('--policy-version <version>', 'add the assertion to this version (default: the active one)')
         .action(action(addAssertion)),
     )
     .addCommand(
-      one(writer('remove', 'remove an assertion by its id'))
+      one(writer('remove', 'remove an assertion by its ID'))
         .argument('<version>')
         .argument('<id>')
         .action(
@@ -109,7 +113,7 @@ function addVersionCommands(command: Command): Command {
       one(
         writer(
           'put-version',
-          'make one version the assertions of a file (`-`: standard input); a new one is not active',
+          'create or replace a version with the assertions in a file (`-`: standard input); a new version is not active',
         ),
       )
         .argument('<version>')
@@ -121,7 +125,7 @@ function addVersionCommands(command: Command): Command {
         ),
     )
     .addCommand(
-      one(writer('delete-version', 'delete a version that is not the active one'))
+      one(writer('delete-version', 'delete an inactive version'))
         .argument('<version>')
         .action(
           action((domain: string, name: string, version: string, o: WriteOptions) =>
@@ -130,7 +134,7 @@ function addVersionCommands(command: Command): Command {
         ),
     )
     .addCommand(
-      one(writer('activate', 'make another version the active one'))
+      one(writer('activate', 'make a version the active one'))
         .argument('<version>')
         .action(
           action((domain: string, name: string, version: string, o: WriteOptions) =>
@@ -139,7 +143,7 @@ function addVersionCommands(command: Command): Command {
         ),
     )
     .addCommand(
-      one(writer('deactivate', 'switch a policy off: it has no active version')).action(
+      one(writer('deactivate', 'deactivate a policy: no version is active')).action(
         action((domain: string, name: string, o: WriteOptions) =>
           write(o, { method: 'PUT', path: [...all(domain), name, 'active'], body: { version: null } }),
         ),

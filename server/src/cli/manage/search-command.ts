@@ -15,8 +15,8 @@ interface ReviewOptions extends ReadOptions {
 
 /** `signet search`: where is this principal a member, what names this resource or action? */
 export function searchCommand(): Command {
-  return reader('search', 'find where a principal is a member, or which assertions name a resource or action')
-    .option('--member <name>', 'a principal, group or pattern')
+  return reader('search', 'find the memberships of a principal, or the assertions that name a resource or action')
+    .option('--member <name>', 'principal, group or pattern')
     .option('--resource <resource>', 'domain:entity, or an entity of any domain')
     .option('--action <action>', 'e.g. read')
     .action(
@@ -30,9 +30,9 @@ export function searchCommand(): Command {
 
 /** `signet reviews`: the memberships that are due for review. */
 export function reviewsCommand(): Command {
-  return reader('reviews', 'list the members whose review is due, the oldest first')
-    .option('--before <time>', 'due by then: 2027-01-01T00:00:00Z, or 7d, 12h, 30m from now (default: now)')
-    .option('--domain <domain>', 'only of this domain')
+  return reader('reviews', 'list memberships due for review, oldest first')
+    .option('--before <time>', 'due by this time: 2027-01-01T00:00:00Z, or 7d, 12h, 30m from now (default: now)')
+    .option('--domain <domain>', 'only this domain')
     .action(
       action(async ({ before, domain, ...options }: ReviewOptions) => {
         await list(options, ['reviews'], given({ before: before === undefined ? undefined : timeOf(before), domain }));

@@ -32,7 +32,7 @@ export function serviceCommand(): Command {
   const one = (command: Command) => command.argument('<domain>').argument('<service>');
   const key = (command: Command) => one(command).argument('<key-id>');
   return new Command('service')
-    .description('services: the programs that have an identity')
+    .description('manage services and their public keys')
     .addCommand(
       reader('list', 'list the services of a domain')
         .argument('<domain>')
@@ -44,11 +44,11 @@ export function serviceCommand(): Command {
       ),
     )
     .addCommand(
-      one(writer('create', 'make a service, or change it; its keys stay, what else is not given goes'))
+      one(writer('create', 'create or replace a service; its keys stay, other omitted fields are cleared'))
         .option('--description <text>', 'what it is')
-        .option('--endpoint <url>', 'where it confirms instances, for a provider')
-        .option('--host <name...>', 'hosts that it runs on')
-        .option('--disabled', 'disabled: cannot authenticate')
+        .option('--endpoint <url>', 'URL at which a provider confirms instances')
+        .option('--host <name...>', 'hosts that the service runs on')
+        .option('--disabled', 'disable the service: it cannot authenticate')
         .action(
           action((domain: string, name: string, o: PutOptions) => {
             const enabled = o.disabled === true ? false : undefined;
@@ -66,13 +66,13 @@ export function serviceCommand(): Command {
       ),
     )
     .addCommand(
-      one(reader('changes', 'list what was changed in a service, newest first')).action(
+      one(reader('changes', 'list changes of a service, newest first')).action(
         action((domain: string, name: string, o: ReadOptions) => listChanges(o, [...all(domain), name])),
       ),
     )
     .addCommand(
-      key(writer('add-key', 'register a public key, or replace the one of this id'))
-        .argument('<file>', 'PEM of the public key')
+      key(writer('add-key', 'register a public key, or replace the key with this ID'))
+        .argument('<file>', 'public key, PEM')
         .action(
           namedAction((named: KeyArguments, o: WriteOptions) => {
             const body = { pem: readFileSync(named.file, 'utf8') };

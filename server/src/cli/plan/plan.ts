@@ -34,29 +34,29 @@ type Format = (typeof formats)[number];
 export function planCommand(): Command {
   return new Command('plan')
     .description(
-      'show what the documents of a folder would change, and whose access; exit status 1 when `signet apply` would refuse them',
+      'show what the domain documents in a folder would change, and who gains or loses access; exit status 1 if `signet apply` would refuse them',
     )
     .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
     .addOption(
-      new Option('--fail-on <change>', 'exit status 1 when somebody gains or loses access, or either').choices([
+      new Option('--fail-on <change>', 'exit status 1 if a principal gains access, loses access, or either').choices([
         'gain',
         'loss',
         'any',
       ]),
     )
-    .option('--allow-wildcard', 'let `*` and prefixes become members')
-    .option('--remove-memberships', 'take what is deleted out of the roles and groups that list it')
-    .option('--strict', 'refuse what is otherwise warned of')
-    .option('--reuse-name', 'use names that were deleted before their reservation ends')
+    .option('--allow-wildcard', 'allow `*` and prefix patterns as members')
+    .option('--remove-memberships', 'remove deleted objects from the roles and groups that list them')
+    .option('--strict', 'treat warnings as errors')
+    .option('--reuse-name', 'reuse deleted names that are still reserved')
     .option('--out <file>', 'write the plan for `signet apply --plan` (mode 0600)')
-    .option('--force', 'write over the file of --out')
+    .option('--force', 'overwrite the file of --out')
     .addOption(
       new Option(
         '--format <format>',
-        'for people, for a comment on a pull request, or for programs (default: text)',
+        'output format: text, Markdown for pull requests, or JSON (default: text)',
       ).choices(formats),
     )
-    .option('--json', 'as `--format json`')
+    .option('--json', 'same as `--format json`')
     .action(action(plan));
 }
 
