@@ -138,17 +138,34 @@ function operationText(document: Document, method: string, path: string, operati
   ].join('\n');
 }
 
+/** Operations that are too many for one page stand by what they manage: the words that their paths have behind a domain's name. */
+const groups: readonly (readonly [name: string, title: string, words: readonly string[]])[] = [
+  ['management-roles', 'management of roles', ['roles']],
+  ['management-groups', 'management of groups', ['groups']],
+  ['management-policies', 'management of policies', ['policies']],
+  ['management-services', 'management of services', ['services', 'instances']],
+];
+
+/** The page of an operation: of its group, or else of its tag. */
+function pageOf(path: string, tag: string): readonly [name: string, title: string] {
+  const word = /^\/management\/v1\/domains\/\{domainName\}\/(\w+)/.exec(path)?.[1] ?? '';
+  const [name, title] = groups.find(([, , words]) => words.includes(word)) ?? [tag, tag];
+  return [name, title];
+}
+
 /** The pages below `reference/` of a document, by name. */
 export function operationPages(document: Document): Map<string, string> {
   const pages = new Map<string, string>();
-  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
-  );
-  for (const { name, description } of document.tags) {
-    const texts = operations
-      .filter(({ operation }) => operation.tags.includes(name))
-      .map(({ method, path, operation }) => operationText(document, method, path, operation));
-    pages.set(`operations-${name}.md`, `# Operations: ${name}\n\n${description}.\n\n${texts.join('\n')}`);
+  for (const { name: tag, description } of document.tags) {
+    for (const [path, methods] of Object.entries(document.paths)) {
+      for (const [method, operation] of Object.entries(methods)) {
+        if (!operation.tags.includes(tag)) continue;
+        const [name, title] = pageOf(path, tag);
+        const page = `operations-${name}.md`;
+        const before = pages.get(page) ?? `# Operations: ${title}\n\n${description}.\n`;
+        pages.set(page, `${before}\n${operationText(document, method, path, operation)}`);
+      }
+    }
   }
   const schemas = Object.entries(document.components.schemas).map(([name, schema]) => {
     const text = membersOf(schema);

@@ -23,7 +23,12 @@ function entriesOf({ name, exports }: Manifest): (readonly [entry: string, sourc
 const settings = [
   ...['--plugin', 'typedoc-plugin-markdown', '--router', 'module', '--entryFileName', 'modules'],
   ...['--readme', 'none', '--skipErrorChecking', '--disableSources', '--hideBreadcrumbs', '--hidePageHeader'],
-  ...['--excludeInternal', '--sanitizeComments', '--logLevel', 'Error'],
+  ...['--excludeInternal', '--excludeExternals', '--sanitizeComments', '--logLevel', 'Error'],
+  // Members as rows of tables: with a heading for each, pages are three times as long.
+  ...['interfaceProperties', 'classProperties', 'typeAliasProperties', 'typeDeclaration', 'propertyMembers'].flatMap(
+    (members) => [`--${members}Format`, 'table'],
+  ),
+  ...['--parametersFormat', 'table'],
 ];
 
 /** The generator numbers the headings of a type and a value of one name, which have one heading: leads the links to that. */
@@ -42,8 +47,7 @@ function repairAnchors(folder: string): void {
 }
 
 /** The page that the generator makes of a source file. */
-const pageOf = (source: string): string =>
-  `${source.replace(/^src\//, '').replace(/(?:(?<=.)\/index)?\.ts$/, '')}.md`;
+const pageOf = (source: string): string => `${source.replace(/^src\//, '').replace(/(?:(?<=.)\/index)?\.ts$/, '')}.md`;
 
 /** The page of the main entry of a package. */
 const main = 'main.md';

@@ -1,7 +1,48 @@
 import { describeOptions, type OptionDescription, type OptionSchema } from '@signet/server/cli/config/describe-options';
 
-/** `docs/reference/configuration.md`: every option of the server and of the updater. */
-export function configurationPage(config: OptionSchema, updater: OptionSchema): string {
+/** Sections about what the server issues, and to whom; its other options are on the page of the server. */
+const issuing = new Set(['tokens', 'certificates', 'crl', 'instances', 'people', 'keys', 'ssh', 'cloud', 'bundles']);
+
+interface Page {
+  readonly file: string;
+  readonly title: string;
+  readonly text: string;
+  readonly options: readonly OptionDescription[];
+}
+
+/** Pages of every option of the server and of the updater, by name below `docs/reference/`: how to configure with a list of sections, and the options. */
+export function configurationPages(config: OptionSchema, updater: OptionSchema): Map<string, string> {
+  const options = describeOptions(config);
+  const isIssuing = ({ option }: OptionDescription) => issuing.has(option.split(/[.[]/)[0] ?? '');
+  const readBy = 'The server reads `--config`, else `SIGNET_CONFIG`, else `.signet/signet.yaml`.';
+  const pages: readonly Page[] = [
+    {
+      file: 'configuration-server.md',
+      title: 'signet.yaml: the server',
+      text: `${readBy} What it issues is on [another page](configuration-issuing.md).`,
+      options: options.filter((option) => !isIssuing(option)),
+    },
+    {
+      file: 'configuration-issuing.md',
+      title: 'signet.yaml: tokens, certificates, keys',
+      text: `${readBy} Its other options are on [another page](configuration-server.md).`,
+      options: options.filter(isIssuing),
+    },
+    {
+      file: 'configuration-updater.md',
+      title: 'updater.yaml',
+      text: `The updater reads \`--config\`, else \`SIGNET_UPDATER_CONFIG\`, else \`.signet/updater.yaml\`, and \`HTTPS_PROXY\` and
+\`NO_PROXY\`.`,
+      options: describeOptions(updater),
+    },
+  ];
+  return new Map([
+    ['configuration.md', overview(pages)],
+    ...pages.map((page) => [page.file, `# ${page.title}\n\n${page.text}\n\n${sections(page.options)}`] as const),
+  ]);
+}
+
+function overview(pages: readonly Page[]): string {
   return `# Configuration
 
 Every option, generated from the schemas by \`npm run reference\`. \`signet config explain OPTION\` prints one option,
@@ -12,17 +53,7 @@ environment variable, file; an empty variable of the server is ignored. \`[]\` s
 
 Editors complete and check the files with [JSON Schemas](#json-schemas).
 
-## signet.yaml
-
-The server reads \`--config\`, else \`SIGNET_CONFIG\`, else \`.signet/signet.yaml\`.
-
-${sections(config)}
-## updater.yaml
-
-The updater reads \`--config\`, else \`SIGNET_UPDATER_CONFIG\`, else \`.signet/updater.yaml\`, and \`HTTPS_PROXY\` and
-\`NO_PROXY\`.
-
-${sections(updater)}
+${pages.map(contents).join('\n')}
 ## JSON Schemas
 
 \`signet schema config\`, \`updater\`, \`domain\` and \`policy-tests\` print the JSON Schema (draft 2020-12) of each kind of
@@ -38,14 +69,22 @@ Rules between options and references between documents are checked by \`signet c
 `;
 }
 
-function sections(schema: OptionSchema): string {
-  return describeOptions(schema)
-    .map((option) => (option.isSection ? section(option) : entry(option)))
-    .join('\n');
+/** Links to the options and sections at the top of a file. */
+function contents({ file, title, options }: Page): string {
+  const links = options
+    .filter(({ option }) => !/[.[]/.test(option))
+    .map(
+      ({ option, isSection }) => `- [\`${option}\`](${file}#${isSection ? 'section-' : ''}${option.toLowerCase()})\n`,
+    );
+  return `## [${title}](${file})\n\n${links.join('')}`;
+}
+
+function sections(options: readonly OptionDescription[]): string {
+  return options.map((option) => (option.isSection ? section(option) : entry(option))).join('\n');
 }
 
 function section({ option, meaning }: OptionDescription): string {
-  return `### Section \`${option}\`\n\n${wrapped(meaning)}\n`;
+  return `## Section \`${option}\`\n\n${wrapped(meaning)}\n`;
 }
 
 function entry(description: OptionDescription): string {
@@ -57,7 +96,7 @@ function entry(description: OptionDescription): string {
     ...(environment === undefined ? [] : [`Environment: \`${environment}\``]),
     ...(since === undefined ? [] : [`Since: ${since}`]),
   ];
-  const heading = option.includes('.') ? '####' : '###';
+  const heading = option.includes('.') ? '###' : '##';
   return `${heading} \`${option}\`\n\n${wrapped(meaning)}\n\n${lines.map((line) => `- ${line}\n`).join('')}`;
 }
 

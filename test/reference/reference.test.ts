@@ -16,16 +16,30 @@ for (const [file, text] of made) {
 
 test('the pages name every option and every command', (t) => {
   const page = (name: string) => made.get(`docs/reference/${name}.md`)?.split('\n') ?? [];
-  const configuration = page('configuration');
-  for (const option of ['profile', 'certificates.issuers[].state', 'store.postgres.hosts', 'policyDir']) {
-    t.true(configuration.includes(`${option.includes('.') ? '####' : '###'} \`${option}\``), option);
+  const options: readonly (readonly [page: string, option: string])[] = [
+    ['configuration-server', 'profile'],
+    ['configuration-server', 'store.postgres.hosts'],
+    ['configuration-issuing', 'certificates.issuers[].state'],
+    ['configuration-updater', 'policyDir'],
+  ];
+  for (const [name, option] of options) {
+    t.true(page(name).includes(`${option.includes('.') ? '###' : '##'} \`${option}\``), option);
   }
-  const commands = page('cli');
-  for (const command of ['signet', 'signet serve', 'signet domain create', 'signet-updater run']) {
-    t.true(commands.includes(`### \`${command}\``), command);
+  const commands: readonly (readonly [page: string, command: string])[] = [
+    ['cli', 'signet'],
+    ['cli-run-a-server', 'signet serve'],
+    ['cli-change-access', 'signet role create'],
+    ['cli-domain', 'signet domain create'],
+    ['cli-programs', 'signet-updater run'],
+  ];
+  for (const [name, command] of commands) {
+    t.true(page(name).includes(`## \`${command}\``), command);
+    if (name !== 'cli') t.regex(page('cli').join('\n'), new RegExp(`^- \\[\`${command}\`\\]\\(${name}\\.md#`, 'm'));
   }
   t.deepEqual(
-    [...configuration, ...commands].filter((line) => line.length > 120 && !line.startsWith('- ')),
+    [...options, ...commands]
+      .flatMap(([name]) => page(name))
+      .filter((line) => line.length > 120 && !line.startsWith('- ')),
     [],
   );
 });
