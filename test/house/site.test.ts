@@ -9,6 +9,8 @@ const part = (name: string) => import(join(top, 'docs/site', name));
 const { anchorOf, linkOnSite }: typeof import('../../docs/site/links.ts') = await part('links.ts');
 const { sections, shown }: typeof import('../../docs/site/navigation.ts') = await part('navigation.ts');
 const { operationPages }: typeof import('../../docs/site/operations.ts') = await part('operations.ts');
+const { boostOf, withSynonyms }: typeof import('../../docs/site/search.ts') =
+  await part('search.ts');
 const { withSecurityPolicy }: typeof import('../../docs/site/security-policy.ts') = await part('security-policy.ts');
 
 const kept = globSync('docs/**/*.md', { cwd: top })
@@ -63,6 +65,23 @@ for (const [note, page, link, expected] of [
 
 test('a link to a file that the site does not have is refused', (t) => {
   t.throws(() => linkOnSite('guides/operator.md', '../../server/src/main.ts'), { message: /does not have/ });
+});
+
+test('search puts guides before reference before types before decisions', (t) => {
+  const pages = ['guides/operator', 'concepts/overview', 'reference/http', 'reference/client/main', 'decisions/001-x'];
+  const boosts = pages.map((page) => boostOf(`/${page}.html#start`));
+  t.deepEqual(
+    boosts,
+    boosts.toSorted((a, b) => b - a),
+  );
+  t.is(new Set(boosts).size, pages.length);
+  const ofTitle = boostOf('/guides/backup.html#files', 'backup', { title: 'Files', titles: ['Backup and disaster'] });
+  t.true(ofTitle > boostOf('/guides/operator.html#backup', 'backup', { title: 'Backup', titles: ['Operator'] }));
+});
+
+test('a word is searched together with those that stand for it', (t) => {
+  t.deepEqual(withSynonyms('K8s'), ['k8s', 'kubernetes']);
+  t.deepEqual(withSynonyms('Audit'), ['audit']);
 });
 
 test('anchors are those of a repository', (t) => {
