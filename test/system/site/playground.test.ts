@@ -100,6 +100,7 @@ inBrowser(
     await until(page, 'Not granted (DENY_NO_MATCH)');
     t.is(await text(page, id('flip')), 'membership of role editor of catalog');
     t.regex(await text(page, id('totals')), /^3 passed, 0 failed/);
+    t.is(await text(page, id('state')), 'Checked: 3 tests passed, no problems');
     await page.click(id('keep'));
     await eventually(page, `document.querySelector('${id('impact')}').textContent.includes('nobody gains or loses')`);
     await page.click(id('apply'));
@@ -107,6 +108,7 @@ inBrowser(
     t.is(await page.evaluate('document.activeElement.id'), 'playground-headline', 'the focus is on the answer');
     t.regex(await text(page, id('impact')), /media\.player: gains write on catalog:movie/);
     t.regex(await text(page, id('tests-remarks')), /^Line 2 failed: a player changes nothing/);
+    t.is(await text(page, id('state')), 'Checked: 2 passed, 1 test failed, no problems');
     t.regex(await page.inputValue(id('documents')), /editor: .*media\.player/);
     const described = `document.querySelector('${id('picture')} svg').getAttribute('aria-labelledby').split(' ')
     .map((name) => document.getElementById(name).textContent).join(': ')`;
@@ -123,6 +125,18 @@ inBrowser(
     t.regex(await text(page, id('action-problem')), /is not/);
   },
 );
+
+inBrowser('long lines wrap, and marks tell results apart as colours do', async (t) => {
+  const page = await open(t);
+  const width = `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('${id('documents')}'))`;
+  t.is(await page.evaluate(width), 0);
+  const mark = (selector: string) =>
+    page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}'), '::before').content.slice(1, 2)`);
+  t.deepEqual(await Promise.all([id('headline'), `${id('results')} li`, id('state')].map(mark)), ['✗', '✓', '✓']);
+  await page.fill(id('documents'), 'domain: [');
+  await until(page, 'have problems');
+  t.deepEqual(await Promise.all([id('headline'), `${id('documents-remarks')} li`].map(mark)), ['!', '!']);
+});
 
 inBrowser('every example of the list loads', async (t) => {
   const page = await open(t);
@@ -207,6 +221,7 @@ inBrowser('a problem leads to its line', async (t) => {
   await page.fill(id('documents'), `${documents}rules: {}\n`);
   await until(page, 'have problems: 1');
   t.regex(await text(page, id('documents-remarks')), /^Line 4 rules: is not known here/);
+  t.is(await text(page, id('state')), 'Not checked: 1 problem in the documents');
   t.is(await page.evaluate(`document.querySelector('${id('documents')}').ariaInvalid`), 'true');
   await page.click(`${id('documents-remarks')} button`);
   const selected =
