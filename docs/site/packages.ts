@@ -1,6 +1,7 @@
 import { globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { anchorOf } from './links.ts';
+import { splitLongPages } from './split-pages.ts';
 
 /* Pages of what packages export, by their types and docstrings. */
 
@@ -79,6 +80,7 @@ export function writePackagePages(top: string, folder: string, typedoc: (args: r
     rmSync(join(out, 'modules.md'));
     moveMain(out);
     repairAnchors(out);
+    splitLongPages(out);
     const index = `# API of ${manifest.name}\n\nWhat each entry of the package exports.\n\n${links.join('')}`;
     writeFileSync(join(out, 'README.md'), index);
   }

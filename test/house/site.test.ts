@@ -9,8 +9,7 @@ const part = (name: string) => import(join(top, 'docs/site', name));
 const { anchorOf, linkOnSite }: typeof import('../../docs/site/links.ts') = await part('links.ts');
 const { sections, shown }: typeof import('../../docs/site/navigation.ts') = await part('navigation.ts');
 const { operationPages }: typeof import('../../docs/site/operations.ts') = await part('operations.ts');
-const { boostOf, withSynonyms }: typeof import('../../docs/site/search.ts') =
-  await part('search.ts');
+const { boostOf, withSynonyms }: typeof import('../../docs/site/search.ts') = await part('search.ts');
 const { withSecurityPolicy }: typeof import('../../docs/site/security-policy.ts') = await part('security-policy.ts');
 
 const kept = globSync('docs/**/*.md', { cwd: top })
