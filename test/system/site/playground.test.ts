@@ -128,6 +128,7 @@ inBrowser(
 
 inBrowser('long lines wrap, and marks tell results apart as colours do', async (t) => {
   const page = await open(t);
+  await until(page, 'Not granted (DENY_NO_MATCH)');
   const width = `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('${id('documents')}'))`;
   t.is(await page.evaluate(width), 0);
   const mark = (selector: string) =>
