@@ -19,13 +19,13 @@ export function configurationPages(config: OptionSchema, updater: OptionSchema):
     {
       file: 'configuration-server.md',
       title: 'signet.yaml: the server',
-      text: `${readBy} What it issues is on [another page](configuration-issuing.md).`,
+      text: `${readBy}\nWhat it issues is on [another page](configuration-issuing.md).`,
       options: options.filter((option) => !isIssuing(option)),
     },
     {
       file: 'configuration-issuing.md',
       title: 'signet.yaml: tokens, certificates, keys',
-      text: `${readBy} Its other options are on [another page](configuration-server.md).`,
+      text: `${readBy}\nIts other options are on [another page](configuration-server.md).`,
       options: options.filter(isIssuing),
     },
     {
