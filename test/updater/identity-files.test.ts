@@ -27,15 +27,15 @@ function configured(t: ExecutionContext): UpdaterConfig {
 }
 
 const garbage = {
-  certificate: 'is not a PEM certificate',
-  key: 'is not a PEM private key',
-  caBundle: 'holds no PEM certificate',
+  certificate: 'holds no certificate in PEM form',
+  key: 'holds no private key in PEM form',
+  caBundle: 'holds no certificate in PEM form',
 } as const;
 
 const faults: readonly (readonly [name: string, make: (file: string) => void, problem?: string])[] = [
-  ['missing', () => undefined, 'cannot be read (ENOENT)'],
+  ['missing', () => undefined, 'does not exist'],
   ['a folder', (file) => mkdirSync(file), 'cannot be read (EISDIR)'],
-  ['empty', (file) => writeFileSync(file, '')],
+  ['empty', (file) => writeFileSync(file, ''), 'is empty'],
   ['garbage', (file) => writeFileSync(file, secret)],
 ];
 

@@ -187,7 +187,7 @@ const endings: readonly Ending[] = [
     note: 'an identity that is not there',
     prepare: async (world) => change(world, { key: 'missing.pem' }),
     status: 2,
-    says: /^signet-updater: key: `[^`]+missing\.pem` cannot be read \(ENOENT\)$/,
+    says: /^signet-updater: key: `[^`]+missing\.pem` does not exist$/,
   },
   {
     note: 'a setting that is missing',

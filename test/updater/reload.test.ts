@@ -102,7 +102,7 @@ test('a configuration that cannot be used leaves the one before in use, and the 
   const load = () => loadConfig(world.configFile, {});
   for (const [settings, says] of [
     [{ domains: ['..'] }, /domains.0: not a domain name/],
-    [{ certificate: 'nowhere.pem' }, /^certificate: .* cannot be read/],
+    [{ certificate: 'nowhere.pem' }, /^certificate: .* does not exist/],
     [{ policyDir: 'elsewhere' }, /policyDir: another directory needs a restart/],
   ] as const) {
     writeFileSync(world.configFile, stringify({ ...parse(before), ...settings }));

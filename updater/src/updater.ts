@@ -8,7 +8,7 @@ import { PolicyDirectory } from './files/policy-directory.ts';
 import type { RunReport } from './run-once.ts';
 import { openSession, type Session } from './session.ts';
 import { State } from './state.ts';
-import { systemCode, UpdaterError } from './updater-errors.ts';
+import { UpdaterError } from './updater-errors.ts';
 
 /** An updater that holds its policy directory. */
 export interface Updater extends AsyncDisposable {
@@ -67,12 +67,11 @@ export function connect(config: UpdaterConfig, clock: Clock): SignetClient {
   }
 }
 
-/** Error that names the file and the reason too: the client's names only the option whose file cannot be used. */
-function identityProblem(config: UpdaterConfig, { message, cause }: SignetClientError): string {
-  const [, option, problem = ''] = /^(certificate|key|caBundle) (.*)$/.exec(message) ?? [];
+/** Error in the form of the configuration: option, file, problem. The message of the client may name the file already. */
+function identityProblem(config: UpdaterConfig, { message }: SignetClientError): string {
+  const [, option, problem = ''] = /^(certificate|key|caBundle) (?:`[^`]*` )?(.*)$/.exec(message) ?? [];
   if (option !== 'certificate' && option !== 'key' && option !== 'caBundle') return message;
-  const reason = problem === 'cannot be read' ? ` (${systemCode(cause) ?? 'no text'})` : '';
-  return `${option}: \`${config[option]}\` ${problem}${reason}`;
+  return `${option}: \`${config[option]}\` ${problem}`;
 }
 
 /**
