@@ -12,7 +12,7 @@ import type { FileOptions, StateChange } from './ava.ts';
 /** Files of a process: larger folders are divided, so that all processors have work. */
 const maxFiles = 12;
 /** Processes at the same time. */
-const processes = Number(process.env['SIGNET_TEST_PROCESSES'] ?? Math.ceil(availableParallelism() * 1.5));
+const processes = Number(process.env['SIGNET_TEST_PROCESSES'] ?? availableParallelism());
 /** Files listed at the end. */
 const listed = Number(process.env['SIGNET_SLOWEST'] ?? 10);
 const program = fileURLToPath(new URL('worker.ts', import.meta.url));

@@ -23,5 +23,5 @@ for (const room of programs) {
 }
 process.env['SIGNET_TEST_PREFIX'] = prefix;
 // Tests wait for timers of the programs.
-process.env['SIGNET_TEST_PROCESSES'] ??= String(availableParallelism() * 2);
+process.env['SIGNET_TEST_PROCESSES'] ??= String(Math.ceil(availableParallelism() * 1.5));
 await import('./run.ts');
