@@ -134,6 +134,7 @@ test('an identity that cannot be used is refused at once, without quoting it', a
   const cases: readonly [Partial<typeof good>, string][] = [
     [{ key: other.key }, 'key is not the key of the certificate'],
     [{ key: '-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----' }, 'key cannot be read'],
+    [{ key: `${'c2VjcmV0'.repeat(12)}secret` }, 'key is neither a file that can be read nor PEM text'],
     [{ caBundle: '-----BEGIN NOTHING-----' }, 'caBundle holds no certificate in PEM form'],
     [{ certificate: join(folder, 'missing.pem') }, `certificate \`${join(folder, 'missing.pem')}\` does not exist`],
   ];

@@ -42,7 +42,16 @@ function nameOf(source: IdentitySource, part: Part): string {
   return isPem(source[part]) ? part : `${part} \`${source[part]}\``;
 }
 
+/** True for a key without the lines around it, which would be taken for a file name: it must not be quoted. */
+function isBareKey(text: string): boolean {
+  return /^[\w+/=\s-]{40,}$/.test(text);
+}
+
 function unreadable(source: IdentitySource, part: Part, cause: unknown): SignetClientError {
+  if (part === 'key' && isBareKey(source.key)) {
+    // no cause: the error of the system quotes the name
+    return new SignetClientError('invalid-identity', 'key is neither a file that can be read nor PEM text');
+  }
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   const reason = code === 'ENOENT' ? 'does not exist' : `cannot be read${code === '' ? '' : ` (${code})`}`;
   return new SignetClientError('invalid-identity', `${nameOf(source, part)} ${reason}`, { cause });

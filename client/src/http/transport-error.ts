@@ -33,19 +33,19 @@ export function isBrokenConnection(error: unknown): boolean {
 /** Explanations of the usual failures, by the code of OpenSSL, Node or the system. */
 const explanations: readonly (readonly [codes: RegExp, text: string])[] = [
   [
-    /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_.*)$/,
+    /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER_CERT(_LOCALLY)?|VERIFY_LEAF_SIGNATURE))$/,
     'its certificate was issued by none of the CA certificates that the client was given: give those of this server',
   ],
   [/^(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)$/, 'its certificate is for another host name'],
   [/^CERT_HAS_EXPIRED$/, 'its certificate has expired'],
   [/^CERT_NOT_YET_VALID$/, 'its certificate is not valid yet: compare the clocks'],
   [
-    /^ERR_SSL_.*(ALERT|CERTIFICATE_REQUIRED)/,
+    /^ERR_SSL_.*_ALERT_(.*CERTIFICATE.*|UNKNOWN_CA|ACCESS_DENIED)$/,
     'it refused the client certificate: it must be one that this server or its authority issued',
   ],
   [/^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/, 'it does not speak TLS on this port'],
   [/^ECONNREFUSED$/, 'nothing listens on this port'],
-  [/^(ENOTFOUND|EAI_AGAIN)$/, 'the name has no address'],
+  [/^(ENOTFOUND|EAI_AGAIN)$/, 'the name cannot be resolved'],
 ];
 
 function explanationOf(code: string): string {

@@ -42,6 +42,20 @@ const failures: [note: string, error: unknown, code: string, message: string, is
     false,
   ],
   [
+    'a client certificate that the server refuses',
+    coded('ERR_SSL_TLSV1_ALERT_UNKNOWN_CA'),
+    'tls',
+    'no trusted connection to `h` (ERR_SSL_TLSV1_ALERT_UNKNOWN_CA): it refused the client certificate: it must be one that this server or its authority issued',
+    false,
+  ],
+  [
+    'an alert about something else',
+    coded('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION'),
+    'tls',
+    'no trusted connection to `h` (ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION)',
+    false,
+  ],
+  [
     'a certificate that has ended',
     coded('UND_ERR_SOCKET', coded('CERT_HAS_EXPIRED')),
     'tls',
