@@ -78,3 +78,16 @@ test('Node is compared with the program in the archive that Node lists', async (
   );
   await t.throwsAsync(compare, { message: /is not what Node's SHASUMS256\.txt lists$/ });
 });
+
+test('nothing is published unless told that the scope is ours', async (t) => {
+  const script = join(repository, 'deploy/release/release.ts');
+  const out = join(temporaryFolder(t), 'out');
+  const words = ['--out', out, '--key', 'none', '--repository', 'https://code.example/signet', '--publish'];
+  const { status, stderr } = await runProgram(process.execPath, [script, ...words], { cwd: repository });
+  t.is(status, 1);
+  t.regex(stderr, /`--publish` needs `--key` and `--scope-is-ours`/);
+  for (const room of ['policy-engine', 'client', 'updater', 'server']) {
+    const { scripts } = JSON.parse(readFileSync(join(repository, room, 'package.json'), 'utf8'));
+    t.regex(scripts.prepublishOnly, /throw Error/, room);
+  }
+});
