@@ -7,10 +7,10 @@ export const accessShape = z.strictObject({ granted: z.boolean() });
 export const roleAccessShape = z.strictObject({ roles: z.array(names.EntityName) });
 
 const asking: Readonly<Record<string, Parameter>> = {
-  principal: { says: 'about whom (default: the caller)', schema: names.EntityName },
-  domain: { says: 'for `assume_role`: the domain whose policy decides', schema: names.DomainName },
+  principal: { says: 'principal to check (default: the caller)', schema: names.EntityName },
+  domain: { says: 'for `assume_role`: domain whose policy is evaluated', schema: names.DomainName },
   thumbprint: {
-    says: 'of the certificate that named the principal: not granted when it was revoked',
+    says: 'thumbprint of the certificate of the principal; access is not granted if it was revoked',
     schema: names.Thumbprint,
   },
 };
@@ -24,7 +24,7 @@ const failures = [403, 404] as const;
 
 /** The two forms of the access check, which the management API has as well; `prefix` tells their ids apart. */
 export function accessChecks(at: string, tag: string, prefix = ''): readonly Operation[] {
-  const summary = 'Whether a principal may do an action on a resource';
+  const summary = 'Checks whether a principal may do an action on a resource';
   return [
     {
       id: `${prefix}Access`,
@@ -60,9 +60,9 @@ export function bulkAccessCheck(base: string, tag: string): Operation {
     method: 'post',
     path: `${base}/access-checks`,
     tag,
-    summary: 'Many access checks at once',
+    summary: 'Checks access for several questions',
     body: requestSchema,
-    answers: { 200: { says: 'an answer for each question, in their order', schema: answersShape } },
+    answers: { 200: { says: 'one answer per question, in the same order', schema: answersShape } },
     failures: [403, 415],
   };
 }
@@ -75,7 +75,7 @@ export function roleChecks(base: string, tag: string): readonly Operation[] {
       method: 'get',
       path: `${base}/access/domain/{domainName}/principal/{principal}`,
       tag,
-      summary: 'The roles that a principal has in a domain',
+      summary: 'Lists the roles of a principal in a domain',
       answers: { 200: { says: 'the roles', schema: roleAccessShape } },
       failures,
     },
@@ -84,7 +84,7 @@ export function roleChecks(base: string, tag: string): readonly Operation[] {
       method: 'get',
       path: `${base}/access/domain/{domainName}/role/{roleName}/principal/{principal}`,
       tag,
-      summary: 'Whether a principal is in a role',
+      summary: 'Checks whether a principal is in a role',
       answers: granted,
       failures,
     },

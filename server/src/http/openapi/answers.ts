@@ -3,17 +3,17 @@ import type { AnswerHeaders, HeaderName, Operation } from './operation.ts';
 
 /** Descriptions of the answers' headers. */
 const headerTexts: Readonly<Record<HeaderName | 'Cache-Control', string>> = {
-  'Cache-Control': '`no-store`, or `max-age`: how many seconds a cache may answer without asking again',
-  ETag: 'the entity tag of what is in the body',
-  'Last-Modified': 'when the content was made',
-  Location: 'where to find it',
-  Vary: 'the headers of the request that the answer depends on',
-  'Signet-Warning': 'what the author of the change should look at although it was made',
-  'WWW-Authenticate': 'how to authenticate',
-  'Retry-After': 'seconds after which to ask again',
-  Accept: 'the content type that is accepted',
-  'Accept-Encoding': 'the content coding that is accepted',
-  'X-Request-Id': 'the id of the request in the log of the server',
+  'Cache-Control': '`no-store`, or `max-age`: seconds for which a cache may serve the response',
+  ETag: 'entity tag of the body',
+  'Last-Modified': 'time of the last change of the content',
+  Location: 'URL of the object',
+  Vary: 'request headers that the response depends on',
+  'Signet-Warning': 'warnings about the change, which was made',
+  'WWW-Authenticate': 'accepted authentication schemes',
+  'Retry-After': 'seconds to wait before a retry',
+  Accept: 'accepted content type',
+  'Accept-Encoding': 'accepted content coding',
+  'X-Request-Id': 'ID of the request in the server log',
   Pragma: '`no-cache`',
 };
 
@@ -31,16 +31,16 @@ const failures: Readonly<Record<number, FailureText>> = {
     says: 'the caller is not authenticated',
     headers: { 'WWW-Authenticate': 'always' },
   },
-  403: { name: 'Forbidden', says: 'the caller is known and may not do this' },
-  404: { name: 'NotFound', says: 'what the request names does not exist' },
+  403: { name: 'Forbidden', says: 'the caller is not authorized' },
+  404: { name: 'NotFound', says: 'an object named in the request does not exist' },
   408: { name: 'RequestTimeout', says: 'the request took too long to arrive' },
-  409: { name: 'Conflict', says: 'the request does not fit what is there' },
+  409: { name: 'Conflict', says: 'the request conflicts with the current state' },
   412: { name: 'PreconditionFailed', says: 'a precondition of the request, such as `If-Match`, does not hold' },
   413: { name: 'ContentTooLarge', says: 'the body is too large' },
   414: { name: 'UriTooLong', says: 'the URL is too long' },
   415: {
     name: 'UnsupportedMediaType',
-    says: 'the body has another type or coding than is accepted',
+    says: 'the content type or coding of the body is not accepted',
     headers: { Accept: 'sometimes', 'Accept-Encoding': 'sometimes' },
   },
   417: { name: 'ExpectationFailed', says: 'the expectation of the request cannot be met' },
@@ -53,11 +53,11 @@ const failures: Readonly<Record<number, FailureText>> = {
   431: { name: 'RequestHeaderFieldsTooLarge', says: 'the headers are too large or too many' },
   500: {
     name: 'InternalServerError',
-    says: 'a fault of the server',
+    says: 'internal error of the server',
   },
   503: {
     name: 'ServiceUnavailable',
-    says: 'the store or another service that is needed cannot be used now, or the caller has to connect again',
+    says: 'the store or another required service is not available, or the caller must connect again',
     headers: { 'Retry-After': 'always' },
   },
 };
@@ -109,10 +109,13 @@ export function commonResponses(): Readonly<Record<string, Json>> {
     }),
     [providerFailed]: response({
       name: providerFailed,
-      says: 'a fault of the server, or of a provider that it asked',
+      says: 'internal error of the server, or a failure of a provider',
       headers: { 'Retry-After': 'sometimes' },
     }),
-    NotModified: { description: 'the caller has it', headers: describedHeaders({ ETag: 'always' }) },
+    NotModified: {
+      description: 'not modified: the copy of the caller is current',
+      headers: describedHeaders({ ETag: 'always' }),
+    },
   };
 }
 

@@ -45,9 +45,9 @@ export function operationsOf(served: Served): readonly Operation[] {
 }
 
 const tags: Readonly<Record<string, string>> = {
-  access: 'Whether a principal may do something, and which roles it has',
-  athenz: 'What only the profile `athenz` has',
-  certificates: 'Certificates of instances, services, roles and logins, the authorities, and what is revoked',
+  access: 'Access checks and role lookups',
+  athenz: 'Operations of the profile `athenz` only',
+  certificates: 'Certificates of instances, services, roles and logins; authorities; revocation lists',
   management: 'Domains, roles, groups, policies and services',
   server: 'The server itself',
   tokens: 'Tokens, the keys that verify them, and signed policies',
@@ -95,7 +95,7 @@ function infoOf({ config, addresses }: Served): Json {
   return {
     title: 'Signet',
     version: '1',
-    description: `Token server (\`${addresses.basePath}\`) and management API (\`/management/v1\`), with the profile \`${config.profile.name}\`. Every GET answers HEAD as well, a method that is not here is 405, a path that is not here 404.`,
+    description: `Token server (\`${addresses.basePath}\`) and management API (\`/management/v1\`), with the profile \`${config.profile.name}\`. Every GET operation also supports HEAD. Other methods return 405, other paths 404.`,
     contact: { name: 'The Signet authors' },
     license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
   };

@@ -65,12 +65,15 @@ const revokedShape = z.strictObject({ revoked: z.int().meta({ minimum: 0 }) });
 function list(types: readonly string[], isNegotiated: boolean): Record<200 | 304, OperationAnswer> {
   return {
     200: { says: 'the list', types, headers: { ETag: 'always', ...(isNegotiated && { Vary: 'always' }) } },
-    304: { says: 'the caller has it' },
+    304: { says: 'not modified: the copy of the caller is current' },
   };
 }
 
 const crl = list(['application/pkix-crl', 'application/x-pem-file'], true);
-const format: Parameter = { says: 'without it `Accept` decides, and it is DER', schema: z.enum(['der', 'pem']) };
+const format: Parameter = {
+  says: 'format of the list (default: by `Accept`, otherwise DER)',
+  schema: z.enum(['der', 'pem']),
+};
 
 /** Operations for any verifier of certificates: the authorities, and revocation lists. */
 function authorityOperations(base: string, tag: string): readonly Operation[] {
@@ -80,7 +83,7 @@ function authorityOperations(base: string, tag: string): readonly Operation[] {
       method: 'get',
       path: `${base}/cacerts/{name}`,
       tag,
-      summary: 'Certificates of the authorities: `roots` to trust, the `issuers` below them, or both as `chain`',
+      summary: 'Returns authority certificates: `roots` to trust, the `issuers` below them, or both as `chain`',
       inPath: { name: z.enum(['roots', 'issuers', 'chain']) },
       answers: cached(authoritiesShape, 'the certificates in PEM'),
       failures: [404],
@@ -90,7 +93,7 @@ function authorityOperations(base: string, tag: string): readonly Operation[] {
       method: 'get',
       path: `${base}/crl`,
       tag,
-      summary: 'The revocation list of the first active issuer (RFC 5280 §5)',
+      summary: 'Returns the revocation list of the first active issuer (RFC 5280 §5)',
       query: { format },
       answers: crl,
       failures: [404, 503],
@@ -100,7 +103,7 @@ function authorityOperations(base: string, tag: string): readonly Operation[] {
       method: 'get',
       path: `${base}/crl/{issuer}`,
       tag,
-      summary: 'The revocation list of an issuer or a root, or those of all',
+      summary: 'Returns the revocation list of an issuer or a root, or all lists',
       description:
         'An issuer or root is named by its subject key identifier in hexadecimal. `chain`: the lists of all, one after the other, always PEM.',
       inPath: { issuer: text.meta({ pattern: '^(?:[0-9a-f]+|chain)$' }) },
@@ -121,10 +124,10 @@ function instanceOperations(base: string, tag: string, identity: z.ZodType): rea
       method: 'post',
       path: `${base}/instance`,
       tag,
-      summary: 'Registers an instance, which shows what it is by its attestation data',
+      summary: 'Registers an instance with its attestation data',
       body: registerInformation,
       isAttested: true,
-      answers: { 201: { says: 'its identity', schema: identity, headers: { Location: 'always' } } },
+      answers: { 201: { says: 'the issued identity', schema: identity, headers: { Location: 'always' } } },
       failures: [403, 404, 409, 503],
     },
     {
@@ -133,9 +136,9 @@ function instanceOperations(base: string, tag: string, identity: z.ZodType): rea
       method: 'post',
       path,
       tag,
-      summary: 'A new certificate for an instance',
+      summary: 'Renews the certificate of an instance',
       body: refreshSchema,
-      answers: { 200: { says: 'its identity', schema: identity } },
+      answers: { 200: { says: 'the issued identity', schema: identity } },
       failures: [403, 404, 409, 503],
     },
     {
@@ -144,7 +147,7 @@ function instanceOperations(base: string, tag: string, identity: z.ZodType): rea
       path,
       tag,
       summary: 'Deletes an instance, which can no longer refresh its certificate',
-      answers: { 204: { says: 'it was deleted' } },
+      answers: { 204: { says: 'deleted' } },
       failures,
     },
     {
@@ -152,8 +155,8 @@ function instanceOperations(base: string, tag: string, identity: z.ZodType): rea
       method: 'get',
       path: `${path}/token`,
       tag,
-      summary: 'A join token with which the instance registers',
-      answers: { 200: { says: 'what to register with', schema: joinTokenShape } },
+      summary: 'Issues a join token for the registration of an instance',
+      answers: { 200: { says: 'the join token', schema: joinTokenShape } },
       failures: [403, 404, 409, 503],
     },
     {
@@ -161,9 +164,9 @@ function instanceOperations(base: string, tag: string, identity: z.ZodType): rea
       method: 'post',
       path: `${base}/instance/{domain}/{service}/refresh`,
       tag,
-      summary: 'A new certificate for a service that holds a known key',
+      summary: 'Renews the certificate of a service with a registered key',
       body: serviceRequest,
-      answers: { 200: { says: 'its identity', schema: identityShape } },
+      answers: { 200: { says: 'the issued identity', schema: identityShape } },
       failures: [403, 404, 409, 503],
     },
   ];
@@ -178,9 +181,9 @@ function loginOperations(base: string, tag: string): readonly Operation[] {
       method: 'get',
       path,
       tag,
-      summary: 'The issuers with which people log in',
+      summary: 'Lists the OpenID Connect issuers for logins',
       isAttested: true,
-      answers: cached(loginMetadataShape, 'the issuers, each with the client that it knows'),
+      answers: cached(loginMetadataShape, 'the issuers, each with its client ID'),
       failures: [],
     },
     {
@@ -188,12 +191,12 @@ function loginOperations(base: string, tag: string): readonly Operation[] {
       method: 'post',
       path,
       tag,
-      summary: 'A short certificate for a person who shows an ID token',
+      summary: 'Issues a short-lived certificate for a person with an ID token',
       description:
-        'The nonce of the ID token is made of the key of the request and of `salt` (docs/reference/certificates.md#login), so that the token is worth nothing with another key.',
+        'The nonce of the ID token is made of the key of the request and of `salt` (docs/reference/certificates.md#login), so that the token cannot be used with another key.',
       body: loginRequest,
       isAttested: true,
-      answers: { 200: { says: 'its identity', schema: identityShape } },
+      answers: { 200: { says: 'the issued identity', schema: identityShape } },
       failures: [403, 409, 503],
     },
   ];
@@ -210,9 +213,9 @@ export function identityOperations(base: string, hasServiceTokens: boolean): rea
       method: 'post',
       path: `${base}/domain/{domainName}/role/{roleName}/token`,
       tag,
-      summary: 'A certificate for a role that the caller holds',
+      summary: 'Issues a role certificate for a role of the caller',
       body: roleRequest,
-      answers: { 200: { says: 'the certificate and its end', schema: roleTokenShape } },
+      answers: { 200: { says: 'the certificate and its expiry', schema: roleTokenShape } },
       failures,
     },
     {
@@ -220,7 +223,7 @@ export function identityOperations(base: string, hasServiceTokens: boolean): rea
       method: 'post',
       path: `${base}/rolecert`,
       tag,
-      summary: 'A certificate for a role that the certificate request names',
+      summary: 'Issues a role certificate for the role in the certificate signing request',
       body: roleRequest,
       answers: { 200: { says: 'the certificate', schema: roleCertificateShape } },
       failures,
@@ -230,10 +233,10 @@ export function identityOperations(base: string, hasServiceTokens: boolean): rea
       method: 'post',
       path: `${base}/principal/{principal}/certificate`,
       tag,
-      summary: 'A certificate for a person or a service that an operator asks for',
+      summary: 'Issues a certificate for a person or a service; system operators only',
       inPath: { principal: names.ProviderName.meta({ description: '`user.<name>`, or a service `domain.service`' }) },
       body: principalRequest,
-      answers: { 200: { says: 'its identity', schema: identityShape } },
+      answers: { 200: { says: 'the issued identity', schema: identityShape } },
       failures: [403, 409, 503],
     },
     ...loginOperations(base, tag),
@@ -252,7 +255,7 @@ export function sshOperations(base: string): readonly Operation[] {
       tag,
       summary: 'An SSH certificate',
       body: sshRequest,
-      answers: { 201: { says: 'the certificate and who signed it', schema: sshCertificatesShape } },
+      answers: { 201: { says: 'the certificate and its issuer', schema: sshCertificatesShape } },
       failures: [403, 404, 409, 503],
     },
     {
@@ -262,7 +265,7 @@ export function sshOperations(base: string): readonly Operation[] {
       tag,
       summary: 'Revokes SSH certificates by serial number or key id',
       body: sshRevocation,
-      answers: { 200: { says: 'how many were in force', schema: revokedShape } },
+      answers: { 200: { says: 'number of revoked certificates', schema: revokedShape } },
       failures: [403, 404, 409, 503],
     },
     {
@@ -270,7 +273,7 @@ export function sshOperations(base: string): readonly Operation[] {
       method: 'get',
       path: `${base}/sshcert/krl`,
       tag,
-      summary: 'Revoked SSH certificates, in the form that `RevokedKeys` of sshd reads',
+      summary: 'Returns revoked SSH certificates in the format of `RevokedKeys` of sshd',
       answers: list(['application/octet-stream'], false),
       failures: [503],
     },

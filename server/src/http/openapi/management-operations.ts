@@ -32,7 +32,7 @@ function failuresAt(path: string, ...others: readonly Operation['failures'][numb
 }
 
 function read([id, path, summary]: Row, schema: z.ZodType): Operation {
-  const answers = { 200: { says: 'as it is', schema, headers: tagged } };
+  const answers = { 200: { says: 'the object', schema, headers: tagged } };
   return { id, method: 'get', path, tag, summary, form: 'view', answers, failures: failuresAt(path) };
 }
 
@@ -43,10 +43,10 @@ function list([id, path, summary]: Row, item: z.ZodType, query: Readonly<Record<
 
 /** Filters of changes. With them a page may hold fewer items than exist, and none, before the last one. */
 const changeFilters: Readonly<Record<string, Parameter>> = {
-  actor: { says: 'only what this principal did', schema: z.string() },
+  actor: { says: 'only changes by this principal', schema: z.string() },
   since: { says: 'only from this time on', schema: names.Timestamp },
   until: { says: 'only before this time', schema: names.Timestamp },
-  after: { says: 'only what follows the record of this id, the oldest first', schema: z.int().meta({ minimum: 0 }) },
+  after: { says: 'only records after the record with this ID, oldest first', schema: z.int().meta({ minimum: 0 }) },
 };
 
 /** Shapes of a change: its body and its answer. */
@@ -66,8 +66,8 @@ function write(
 ): Operation {
   const schema = z.union([view, shapes.previewShape]);
   const answers = {
-    200: { says: 'as it is now, or the preview of a dry run', schema, headers: perhapsTagged },
-    201: { says: 'it was made', schema: view, headers: { ...warned, ...made } },
+    200: { says: 'the object after the change, or the preview of a dry run', schema, headers: perhapsTagged },
+    201: { says: 'created', schema: view, headers: { ...warned, ...made } },
   };
   return { id, method, path, tag, summary, body, form: 'change', answers, failures: failuresAt(path, 409) };
 }
@@ -76,53 +76,53 @@ function write(
 function remove([id, path, summary]: Row, view?: z.ZodType): Operation {
   const schema = view === undefined ? shapes.previewShape : z.union([view, shapes.previewShape]);
   const answers = {
-    200: { says: 'what is left, or the preview of a dry run', schema, headers: perhapsTagged },
-    204: { says: 'it was deleted', headers: { 'Signet-Warning': 'sometimes' } as const },
+    200: { says: 'the remaining object, or the preview of a dry run', schema, headers: perhapsTagged },
+    204: { says: 'deleted', headers: { 'Signet-Warning': 'sometimes' } as const },
   };
   return { id, method: 'delete', path, tag, summary, form: 'change', answers, failures: failuresAt(path, 409) };
 }
 
 const domains: readonly Operation[] = [
-  list(['ListDomains', `${base}/domains`, 'Lists the domains that the caller may look at'], names.DomainName),
+  list(['ListDomains', `${base}/domains`, 'Lists the domains that the caller may view'], names.DomainName),
   write(
     'post',
     ['CreateDomain', `${base}/domains`, 'Creates a domain'],
     { body: newDomainSchema, view: shapes.domainShape },
     { Location: 'always' },
   ),
-  read(['GetDomain', domain, 'The attributes of a domain'], shapes.domainShape),
+  read(['GetDomain', domain, 'Returns the attributes of a domain'], shapes.domainShape),
   write('put', ['PutDomain', domain, 'Sets the attributes of a domain'], {
     body: domainFieldsSchema,
     view: shapes.domainShape,
   }),
-  remove(['DeleteDomain', domain, 'Deletes a disabled domain that no other one needs']),
-  read(['GetLimits', `${domain}/limits`, 'The longest lifetimes that it allows, in seconds'], limitsSchema),
-  write('put', ['PutLimits', `${domain}/limits`, 'Sets the longest lifetimes'], {
+  remove(['DeleteDomain', domain, 'Deletes a disabled domain without references from other domains']),
+  read(['GetLimits', `${domain}/limits`, 'Returns the maximum lifetimes of a domain, in seconds'], limitsSchema),
+  write('put', ['PutLimits', `${domain}/limits`, 'Sets the maximum lifetimes of a domain'], {
     body: limitsSchema,
     view: limitsSchema,
   }),
-  read(['GetQuotas', `${domain}/quotas`, 'How many of each it may have'], shapes.quotasShape),
-  write('put', ['PutQuotas', `${domain}/quotas`, 'Sets its own quotas; for system operators'], {
+  read(['GetQuotas', `${domain}/quotas`, 'Returns the quotas of a domain'], shapes.quotasShape),
+  write('put', ['PutQuotas', `${domain}/quotas`, 'Sets the quotas of a domain; system operators only'], {
     body: quotasSchema,
     view: shapes.quotasShape,
   }),
   read(['GetAwsAccount', `${domain}/accounts/aws`, 'Its AWS account'], shapes.accountShape),
-  write('put', ['PutAwsAccount', `${domain}/accounts/aws`, 'Sets its AWS account; for system operators'], {
+  write('put', ['PutAwsAccount', `${domain}/accounts/aws`, 'Sets the AWS account of a domain; system operators only'], {
     body: accountSchema,
     view: shapes.accountShape,
   }),
-  remove(['DeleteAwsAccount', `${domain}/accounts/aws`, 'Removes its AWS account; for system operators']),
+  remove(['DeleteAwsAccount', `${domain}/accounts/aws`, 'Removes the AWS account of a domain; system operators only']),
   list(
     [
       'ListDomainChanges',
       `${domain}/changes`,
-      'What was changed in the domain since it was made, newest first; of what the caller may not look at only the names',
+      'Lists changes of the domain since it was created, newest first; objects that the caller may not view have names only',
     ],
     shapes.changeShape,
     changeFilters,
   ),
-  list(['ListInstances', `${domain}/instances`, 'Registered instances'], shapes.instanceShape, {
-    service: { says: 'only of this service', schema: names.ServiceName },
+  list(['ListInstances', `${domain}/instances`, 'Lists registered instances'], shapes.instanceShape, {
+    service: { says: 'only this service', schema: names.ServiceName },
   }),
 ];
 
@@ -132,21 +132,25 @@ function memberLists(kind: 'role' | 'group', body: z.ZodType, view: z.ZodType): 
   const Kind = kind === 'role' ? 'Role' : 'Group';
   return [
     list([`List${Kind}s`, `${domain}/${kind}s`, `Lists the ${kind}s of the domain`], names.EntityName),
-    read([`Get${Kind}`, one, `A ${kind} with its members`], view),
-    write('put', [`Put${Kind}`, one, `Creates or changes a ${kind}; members stay where the body names none`], {
+    read([`Get${Kind}`, one, `Returns a ${kind} with its members`], view),
+    write('put', [`Put${Kind}`, one, `Creates or changes a ${kind}; members stay unchanged if the body has none`], {
       body,
       view,
     }),
     remove([`Delete${Kind}`, one, `Deletes a ${kind}`]),
     list([`List${Kind}Members`, `${one}/members`, `Lists the members of a ${kind}`], shapes.memberShape),
-    read([`Get${Kind}Member`, member, `A member of a ${kind}`], shapes.memberShape),
-    write('put', [`Put${Kind}Member`, member, `Adds a member to a ${kind}, or changes until when it counts`], {
-      body: memberFieldsSchema,
-      view: shapes.memberShape,
-    }),
+    read([`Get${Kind}Member`, member, `Returns a member of a ${kind}`], shapes.memberShape),
+    write(
+      'put',
+      [`Put${Kind}Member`, member, `Adds a member to a ${kind}, or changes its expiry, review time and state`],
+      {
+        body: memberFieldsSchema,
+        view: shapes.memberShape,
+      },
+    ),
     remove([`Delete${Kind}Member`, member, `Removes a member from a ${kind}`]),
     list(
-      [`List${Kind}Changes`, `${one}/changes`, `What was changed in a ${kind}, newest first`],
+      [`List${Kind}Changes`, `${one}/changes`, `Lists changes of a ${kind}, newest first`],
       shapes.objectChangeShape,
     ),
   ];
@@ -157,10 +161,10 @@ const version = `${policy}/versions/{version}`;
 const assertions = z.array(assertionSchema);
 const policies: readonly Operation[] = [
   list(['ListPolicies', `${domain}/policies`, 'Lists the policies of the domain'], names.EntityName),
-  read(['GetPolicy', policy, 'A policy with all its versions'], shapes.policyShape),
+  read(['GetPolicy', policy, 'Returns a policy with all its versions'], shapes.policyShape),
   write('put', ['PutPolicy', policy, 'Creates or replaces a policy'], { body: policySchema, view: shapes.policyShape }),
   remove(['DeletePolicy', policy, 'Deletes a policy']),
-  write('put', ['PutActiveVersion', `${policy}/active`, 'Makes another version the active one'], {
+  write('put', ['PutActiveVersion', `${policy}/active`, 'Makes a version the active one'], {
     body: activeSchema,
     view: shapes.policyShape,
   }),
@@ -168,61 +172,65 @@ const policies: readonly Operation[] = [
     body: assertions,
     view: shapes.policyShape,
   }),
-  remove(['DeletePolicyVersion', version, 'Deletes a version that is not the active one'], shapes.policyShape),
+  remove(['DeletePolicyVersion', version, 'Deletes an inactive version'], shapes.policyShape),
   write('post', ['AddAssertion', `${version}/assertions`, 'Adds an assertion'], {
     body: assertionSchema,
     view: shapes.policyShape,
   }),
   remove(['DeleteAssertion', `${version}/assertions/{id}`, 'Removes an assertion'], shapes.policyShape),
-  list(
-    ['ListPolicyChanges', `${policy}/changes`, 'What was changed in a policy, newest first'],
-    shapes.objectChangeShape,
-  ),
+  list(['ListPolicyChanges', `${policy}/changes`, 'Lists changes of a policy, newest first'], shapes.objectChangeShape),
 ].map((operation) => ({ ...operation, inPath: { version: shapes.versionName, id: z.int().meta({ minimum: 1 }) } }));
 
 const service = `${domain}/services/{name}`;
 const key = `${service}/keys/{keyId}`;
 const services: readonly Operation[] = [
   list(['ListServices', `${domain}/services`, 'Lists the services of the domain'], names.ServiceName),
-  read(['GetService', service, 'A service with its public keys'], shapes.serviceShape),
+  read(['GetService', service, 'Returns a service with its public keys'], shapes.serviceShape),
   write('put', ['PutService', service, 'Creates or changes a service; its keys stay'], {
     body: serviceFieldsSchema,
     view: shapes.serviceShape,
   }),
   remove(['DeleteService', service, 'Deletes a service']),
-  read(['GetServiceKey', key, 'A public key of a service'], shapes.keyShape),
+  read(['GetServiceKey', key, 'Returns a public key of a service'], shapes.keyShape),
   write('put', ['PutServiceKey', key, 'Registers a public key'], { body: keySchema, view: shapes.keyShape }),
   remove(['DeleteServiceKey', key, 'Removes a public key']),
   list(
-    ['ListServiceChanges', `${service}/changes`, 'What was changed in a service, newest first'],
+    ['ListServiceChanges', `${service}/changes`, 'Lists changes of a service, newest first'],
     shapes.objectChangeShape,
   ),
 ].map((operation) => ({ ...operation, inPath: { name: names.ServiceName } }));
 
 const records: readonly Operation[] = [
   list(
-    ['ListChanges', `${base}/changes`, 'What was changed anywhere, newest first; for system operators'],
+    ['ListChanges', `${base}/changes`, 'Lists changes of all domains, newest first; system operators only'],
     shapes.changeShape,
-    { ...changeFilters, subject: { says: 'only of this domain, key, certificate or principal', schema: z.string() } },
-  ),
-  list(['ListReviews', `${base}/reviews`, 'Members whose review is due, the oldest first'], shapes.reviewShape, {
-    before: { says: 'due by then (default: now)', schema: names.Timestamp },
-    domain: { says: 'only of this domain', schema: names.DomainName },
-  }),
-  list(
-    ['ListAccess', `${base}/access`, 'What a principal may do: the assertions about its roles'],
-    shapes.accessEntryShape,
     {
-      principal: { says: 'about whom (default: the caller)', schema: names.EntityName },
-      action: { says: 'only what is about this action', schema: names.ActionName },
-      domain: { says: 'only of this domain', schema: names.DomainName },
+      ...changeFilters,
+      subject: { says: 'only records of this domain, key, certificate or principal', schema: z.string() },
     },
   ),
-  list(['Search', `${base}/search`, 'Where a principal, resource or action is found'], shapes.searchHitShape, {
-    member: { says: 'a principal, group or pattern', schema: z.string() },
-    resource: { says: '`domain:entity`, or an entity of any domain; at most 4096 characters', schema: z.string() },
-    action: { says: 'an action; at most 256 characters', schema: z.string() },
+  list(['ListReviews', `${base}/reviews`, 'Lists memberships due for review, oldest first'], shapes.reviewShape, {
+    before: { says: 'due by this time (default: now)', schema: names.Timestamp },
+    domain: { says: 'only this domain', schema: names.DomainName },
   }),
+  list(
+    ['ListAccess', `${base}/access`, 'Lists the access of a principal: the assertions about its roles'],
+    shapes.accessEntryShape,
+    {
+      principal: { says: 'principal to check (default: the caller)', schema: names.EntityName },
+      action: { says: 'only this action', schema: names.ActionName },
+      domain: { says: 'only this domain', schema: names.DomainName },
+    },
+  ),
+  list(
+    ['Search', `${base}/search`, 'Finds the objects that name a principal, resource or action'],
+    shapes.searchHitShape,
+    {
+      member: { says: 'a principal, group or pattern', schema: z.string() },
+      resource: { says: '`domain:entity`, or an entity of any domain; at most 4096 characters', schema: z.string() },
+      action: { says: 'action; at most 256 characters', schema: z.string() },
+    },
+  ),
 ];
 
 /** Every operation of the management API. */

@@ -7,30 +7,29 @@ const text = z.string();
 
 /** Parameters of many operations, by their names in the document. */
 const common = {
-  dryRun: ['query', 'dryRun', { says: 'only a preview: what would change, and whose access', schema: flag }],
+  dryRun: ['query', 'dryRun', { says: 'preview only: what would change, and who gains or loses access', schema: flag }],
   reason: [
     'query',
     'reason',
-    { says: 'why, for the audit log; required where the domain asks for it', schema: text.meta({ maxLength: 1024 }) },
+    {
+      says: 'reason, recorded in the audit log; required if the domain requires reasons',
+      schema: text.meta({ maxLength: 1024 }),
+    },
   ],
-  allowWildcard: ['query', 'allowWildcard', { says: '`*` and prefixes may become members', schema: flag }],
+  allowWildcard: ['query', 'allowWildcard', { says: 'allow `*` and prefix patterns as members', schema: flag }],
   removeMemberships: [
     'query',
     'removeMemberships',
-    { says: 'what is deleted is removed from the roles and groups that list it', schema: flag },
+    { says: 'remove deleted objects from the roles and groups that list them', schema: flag },
   ],
-  reuseName: [
-    'query',
-    'reuseName',
-    { says: 'a name that was deleted may be used before its reservation ends', schema: flag },
-  ],
+  reuseName: ['query', 'reuseName', { says: 'allow reuse of a deleted name that is still reserved', schema: flag }],
   limit: [
     'query',
     'limit',
-    { says: 'at most so many items', schema: z.int().meta({ minimum: 1, maximum: 1000, default: 100 }) },
+    { says: 'maximum number of items', schema: z.int().meta({ minimum: 1, maximum: 1000, default: 100 }) },
   ],
-  cursor: ['query', 'cursor', { says: '`next` of the page before', schema: text }],
-  known: ['header', 'If-None-Match', { says: 'entity tags of what the caller has', schema: text }],
+  cursor: ['query', 'cursor', { says: '`next` of the previous page', schema: text }],
+  known: ['header', 'If-None-Match', { says: 'entity tags of the copies that the caller has', schema: text }],
   match: ['header', 'If-Match', { says: 'entity tags, of which the object must have one', schema: text }],
   isNew: ['header', 'If-None-Match', { says: '`*`: the object must be new', schema: text }],
 } as const satisfies Record<string, readonly ['query' | 'header', string, Parameter]>;

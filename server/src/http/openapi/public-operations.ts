@@ -41,7 +41,7 @@ export function metadataOperations({ addresses }: Pick<Served, 'addresses'>): re
     id: 'ServerMetadata',
     method: 'get',
     tag: 'tokens',
-    summary: 'Metadata of the server (RFC 8414)',
+    summary: 'Returns the metadata of the server (RFC 8414)',
     answers: cached(metadataShape, 'the metadata'),
     failures: [],
   });
@@ -54,20 +54,23 @@ export function serverOperations({ addresses }: Pick<Served, 'addresses'>): read
     ...atEach(healthPaths(addresses), {
       ...common,
       id: 'Health',
-      summary: 'Whether the process is alive',
-      answers: { 200: { says: 'it is', schema: aliveShape } },
+      summary: 'Reports whether the process is alive',
+      answers: { 200: { says: 'the process is alive', schema: aliveShape } },
     }),
     ...atEach(readinessPaths(addresses), {
       ...common,
       id: 'Readiness',
-      summary: 'Whether the server can do its work, and how fresh what it works with is',
-      query: { for: { says: 'what the caller would send: `writes` need the store', schema: z.literal('writes') } },
-      answers: { 200: { says: 'it can', schema: readinessShape }, 503: { says: 'it cannot', schema: readinessShape } },
+      summary: 'Reports whether the server is ready, and the age of its data',
+      query: { for: { says: 'intended requests: `writes` require a writable store', schema: z.literal('writes') } },
+      answers: {
+        200: { says: 'the server is ready', schema: readinessShape },
+        503: { says: 'the server is not ready', schema: readinessShape },
+      },
     }),
     ...atEach(openApiPaths(addresses), {
       ...common,
       id: 'OpenApi',
-      summary: 'This document',
+      summary: 'Returns this document',
       answers: cached(documentShape, 'the document'),
     }),
   ];

@@ -24,8 +24,8 @@ export const athenzBundleShape = z.strictObject({ ...bundle, header: z.strictObj
 const int32 = 2 ** 31 - 1;
 export const tokenForm = z.object({
   grant_type: z.literal('client_credentials'),
-  scope: text.meta({ minLength: 1, description: 'scopes with blanks between them (docs/reference/tokens.md)' }),
-  expires_in: z.int().meta({ minimum: 0, description: 'seconds; 0 is as if absent' }).optional(),
+  scope: text.meta({ minLength: 1, description: 'space-separated scopes (docs/reference/tokens.md)' }),
+  expires_in: z.int().meta({ minimum: 0, description: 'seconds; 0 means the default' }).optional(),
   client_id: names.EntityName.optional(),
   client_secret: z.literal('').optional(),
 });
@@ -46,7 +46,10 @@ export const cloudCredentialsShape = z.strictObject({
 
 /** Answers that are the same for all callers and may be cached for a while. */
 export function cached(schema: z.ZodType, says: string): Record<200 | 304, OperationAnswer> {
-  return { 200: { says, schema, headers: { ETag: 'always' } }, 304: { says: 'the caller has it' } };
+  return {
+    200: { says, schema, headers: { ETag: 'always' } },
+    304: { says: 'not modified: the copy of the caller is current' },
+  };
 }
 
 export const bundleFailures = [404, 409, 503] as const;
@@ -60,7 +63,7 @@ export function tokenOperations(base: string): readonly Operation[] {
       method: 'post',
       path: `${base}/oauth2/token`,
       tag,
-      summary: 'An access token, and an ID token when the scope asks for one (RFC 6749 §4.4)',
+      summary: 'Issues an access token, and an ID token if the scope requests one (RFC 6749 §4.4)',
       body: tokenForm,
       bodyType: 'application/x-www-form-urlencoded',
       isOAuth: true,
@@ -72,8 +75,8 @@ export function tokenOperations(base: string): readonly Operation[] {
       method: 'get',
       path: `${base}/oauth2/keys`,
       tag,
-      summary: 'The public keys of tokens and bundles',
-      query: { rfc: { says: '`true`: names of curves as in RFC 7518', schema: z.boolean() } },
+      summary: 'Returns the public keys of tokens and bundles',
+      query: { rfc: { says: '`true`: curve names of RFC 7518', schema: z.boolean() } },
       answers: cached(jwkListShape, 'the keys'),
       failures: [],
     },
@@ -82,7 +85,7 @@ export function tokenOperations(base: string): readonly Operation[] {
       method: 'get',
       path: `${base}/.well-known/jwks.json`,
       tag,
-      summary: 'The public keys of tokens and bundles as a JWK set (RFC 7517)',
+      summary: 'Returns the public keys of tokens and bundles as a JWK Set (RFC 7517)',
       answers: cached(jwkListShape, 'the keys'),
       failures: [],
     },
@@ -102,7 +105,7 @@ export function domainOperations(base: string): readonly Operation[] {
   const domain = `${base}/domain/{domainName}`;
   const signed = (schema: z.ZodType, tag: 'always' | 'sometimes'): Record<200 | 304, OperationAnswer> => ({
     200: { says: 'the bundle', schema, headers: { ETag: tag, 'Last-Modified': 'always' } },
-    304: { says: 'the caller has it' },
+    304: { says: 'not modified: the copy of the caller is current' },
   });
   return [
     {
@@ -110,7 +113,7 @@ export function domainOperations(base: string): readonly Operation[] {
       method: 'get',
       path: `${domain}/policy/signed`,
       tag,
-      summary: 'The signed policy of a domain, in a form that caches can hold',
+      summary: 'Returns the signed policy of a domain in a cacheable form',
       answers: signed(bundleShape, 'always'),
       failures: bundleFailures,
     },
@@ -119,7 +122,7 @@ export function domainOperations(base: string): readonly Operation[] {
       method: 'post',
       path: `${domain}/policy/signed`,
       tag,
-      summary: 'The signed policy of a domain with versions and a form of signature of the caller’s choice',
+      summary: 'Returns the signed policy of a domain, with selected versions and signature form',
       body: bundleRequest,
       answers: signed(athenzBundleShape, 'sometimes'),
       failures: bundleFailures,
@@ -129,10 +132,14 @@ export function domainOperations(base: string): readonly Operation[] {
       method: 'get',
       path: `${base}/bundle-domains`,
       tag,
-      summary: 'The domains that name the caller in `bundleReaders`, whose bundles its host keeps',
+      summary: 'Lists the domains that name the caller in `bundleReaders`',
       answers: {
-        200: { says: 'the first 10,000 of them by name', schema: bundleDomainsShape, headers: { ETag: 'always' } },
-        304: { says: 'the caller has it', headers: { ETag: 'always' } },
+        200: {
+          says: 'the first 10,000 domains, ordered by name',
+          schema: bundleDomainsShape,
+          headers: { ETag: 'always' },
+        },
+        304: { says: 'not modified: the copy of the caller is current', headers: { ETag: 'always' } },
       },
       failures: [403],
     },
@@ -141,7 +148,7 @@ export function domainOperations(base: string): readonly Operation[] {
       method: 'get',
       path: `${domain}/service/{serviceName}/publickey/{keyId}`,
       tag,
-      summary: 'A public key of a service',
+      summary: 'Returns a public key of a service',
       answers: { 200: { says: 'the key, its PEM in the Base64 of principal tokens', schema: publicKeyShape } },
       failures: [404],
     },
@@ -150,12 +157,12 @@ export function domainOperations(base: string): readonly Operation[] {
       method: 'get',
       path: `${domain}/role/{roleName}/creds`,
       tag,
-      summary: 'Temporary credentials of a cloud role',
+      summary: 'Issues temporary credentials of a cloud role',
       inPath: { roleName: names.AWSArnRoleName },
       query: {
-        durationSeconds: { says: 'of the session', schema: z.int().meta({ minimum: 900, maximum: 43_200 }) },
+        durationSeconds: { says: 'lifetime of the session', schema: z.int().meta({ minimum: 900, maximum: 43_200 }) },
         externalId: {
-          says: 'as the trust policy of the role asks for',
+          says: 'external ID required by the trust policy of the role',
           schema: text.meta({ minLength: 2, maxLength: 1224, pattern: '^[\\w+=,.@:/-]*$' }),
         },
       },
