@@ -73,7 +73,7 @@ for (const { id, state } of examples) {
     const { problems, warnings, testWarnings, tests, impact } = evaluate({ ...state, baseline: state.documents }, now);
     t.deepEqual([problems, warnings, testWarnings], [[], [], []]);
     t.like(tests, { kind: 'ok', failed: 0 });
-    t.deepEqual(impact, ['nobody gains or loses any']);
+    t.deepEqual(impact, ['no principal gains or loses access']);
     const answer = answerTo(state);
     const [headline, step, through] = expected[id] ?? [/never/, '', ''];
     t.regex(answer.headline, headline);

@@ -161,7 +161,7 @@ function showTests(find: Find, tests: TestsResult | undefined, warnings: readonl
   const failed = results.filter(({ passed }) => !passed);
   const totals =
     run &&
-    `${run.passed} passed, ${run.failed} failed; ${run.coverage.covered} of ${run.coverage.total} assertions tried`;
+    `${run.passed} passed, ${run.failed} failed; ${run.coverage.covered} of ${run.coverage.total} assertions covered`;
   find('tests', HTMLTextAreaElement).setAttribute('aria-invalid', String(bad.length > 0));
   remarks(find, 'tests', [
     ...bad.map(({ line, field, message }) => asProblem({ line, text: `${field} ${message}`.trim() })),

@@ -30,7 +30,7 @@ export async function askWhether(question: string, terminal = ownTerminal()): Pr
   if (answer === undefined) return undefined;
   if (answer === 'y' || answer === 'yes') return true;
   if (answer === 'n' || answer === 'no') return false;
-  throw new UsageError(`the answer must be yes or no, got \`${answer}\``);
+  throw new UsageError(`answer: must be yes or no, got \`${answer}\``);
 }
 
 /** The same for a secret: what is typed is not shown. */
@@ -47,7 +47,7 @@ export async function askHidden(question: string, terminal = ownTerminal()): Pro
 async function answerTo(question: string, { input }: Terminal, shown: NodeJS.WritableStream): Promise<string> {
   const lines = createInterface({ input, output: shown, terminal: true, historySize: 0 });
   const closed = new Promise<never>((_, reject) => {
-    lines.once('close', () => reject(new Error('the question was not answered')));
+    lines.once('close', () => reject(new Error('the prompt was not answered')));
   });
   try {
     return await Promise.race([lines.question(question), closed]);

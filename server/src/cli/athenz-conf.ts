@@ -21,7 +21,7 @@ export function athenzConfCommand(): Command {
 }
 
 async function writeConf(options: ConfOptions): Promise<void> {
-  if (options.force === true && options.out === undefined) throw new UsageError('--force is for --out');
+  if (options.force === true && options.out === undefined) throw new UsageError('--force requires --out');
   const [baseUrl = ''] = [clientSettings(options).baseUrl].flat();
   await using client = openClient(options);
   const text = `${JSON.stringify(athenzConf(baseUrl, await client.keys()), undefined, 2)}\n`;

@@ -89,7 +89,7 @@ function readOptions(command: Command): Command {
 
 async function list(options: ListOptions, command: Command): Promise<void> {
   const limit = Number(options.limit);
-  if (!Number.isInteger(limit) || limit < 1) throw new UsageError('--limit takes an integer from 1');
+  if (!Number.isInteger(limit) || limit < 1) throw new UsageError('--limit must be an integer, 1 or more');
   const filter = filterOf(options);
   await withSource(options, command, async (source) => {
     if (options.follow === true) return await followList(source, filter, limit, options.json === true);
@@ -146,7 +146,7 @@ function readState(file: string): number {
     text = readFileSync(file, 'utf8');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 0;
-    throw new UsageError(`the file of --state cannot be read: \`${file}\``);
+    throw new UsageError(`--state: \`${file}\` cannot be read`);
   }
   return idOf(text.trim(), `the content of \`${file}\``);
 }
@@ -216,7 +216,8 @@ function asObject(value: unknown): unknown {
 }
 
 function filterOf({ domain, subject, actor, since, until }: ReadOptions): AuditFilter {
-  if (domain !== undefined && subject !== undefined) throw new UsageError('--domain and --subject exclude each other');
+  if (domain !== undefined && subject !== undefined)
+    throw new UsageError('--domain and --subject cannot be used together');
   return {
     ...(domain !== undefined && { domain }),
     ...(subject !== undefined && { subject }),

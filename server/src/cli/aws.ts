@@ -24,7 +24,7 @@ export function awsCommand(): Command {
 }
 
 function duration(value: string): number {
-  if (!/^\d{3,5}$/.test(value)) throw new InvalidArgumentError('it must be an integer (seconds)');
+  if (!/^\d{3,5}$/.test(value)) throw new InvalidArgumentError('must be an integer (seconds)');
   return Number(value);
 }
 

@@ -39,7 +39,9 @@ export function backupCommand(): Command {
 
 async function backUpStore({ store, keysDir }: ServerConfig, file: string, options: BackupOptions) {
   if (options.passphraseFile !== undefined || options.recipient !== undefined) {
-    throw new UsageError('a backup of the store alone is not encrypted: add `--all`');
+    throw new UsageError(
+      '`--passphrase-file` and `--recipient` require `--all`: a backup of the store alone is not encrypted',
+    );
   }
   const sealKey = ensureSealKey(join(keysDir, sealKeyName));
   return { file, digest: await backUp(store, file, sealKey) };
@@ -52,9 +54,7 @@ async function backUpAll(config: ServerConfig, file: string, options: BackupOpti
 
 function lockOf({ passphraseFile, recipient }: BackupOptions): ArchiveLock {
   if ((passphraseFile === undefined) === (recipient === undefined)) {
-    throw new UsageError(
-      'a complete backup holds every key: encrypt it with either `--passphrase-file` or `--recipient`',
-    );
+    throw new UsageError('a complete backup includes all keys: encrypt it with `--passphrase-file` or `--recipient`');
   }
   return recipient === undefined ? { passphrase: readPassphrase(passphraseFile ?? '') } : { recipients: recipient };
 }

@@ -66,7 +66,7 @@ async function renewListOf(root: Issuer, options: RootListOptions, clock: Clock)
   const serials = new Set(options.revoke.map((what) => serialOf(what, root)));
   for (const { serial } of known) serials.delete(serial);
   const nextUpdate = Math.min(root.notAfter, now + (options.days ?? Number.POSITIVE_INFINITY) * 86_400);
-  if (nextUpdate <= now) throw new UsageError('the root has ended');
+  if (nextUpdate <= now) throw new UsageError('the root has expired');
   const number = nextCrlNumber(before?.number ?? 0n, now);
   const list = await buildCrl(root, {
     kept: known.map(({ element }) => element),
@@ -90,7 +90,7 @@ async function renewListOf(root: Issuer, options: RootListOptions, clock: Clock)
 function ownList(file: string, root: Issuer): ReadCrl {
   const list = readCrl(crlFromFile(readFileSync(file)));
   if (isCrlOf(list, root)) return list;
-  throw new UsageError(`\`${file}\` is the list of another authority: nothing is overwritten`);
+  throw new UsageError(`\`${file}\` is the list of another authority: it was not overwritten`);
 }
 
 /** The serial number of a certificate in a file, which this root must have signed, or one that is written out. Throws `UsageError`. */

@@ -53,14 +53,14 @@ function certOptions(command: Command): Command {
 }
 
 function wholeSeconds(value: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(value)) throw new InvalidArgumentError('it must be an integer (seconds)');
+  if (!/^[1-9]\d{0,8}$/.test(value)) throw new InvalidArgumentError('must be an integer (seconds)');
   return Number(value);
 }
 
 async function getRoleCertificate(options: RoleOptions): Promise<void> {
   const { domain, role, csr: file, expiresIn, keyOut } = options;
   if (file === undefined && keyOut === undefined && options.json !== true) {
-    throw new UsageError('give --key-out or --json for the key that is made, or --csr over a key of your own');
+    throw new UsageError('use --key-out or --json to receive the created key, or --csr for an existing key');
   }
   await using client = openClient(options);
   const issued = await client.certificates.role({

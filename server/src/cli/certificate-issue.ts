@@ -67,14 +67,16 @@ async function issueLocally(principal: string, options: IssueOptions, command: C
   print({ principal: name, notAfter: formatTimestamp(notAfter * 1000), ...files }, json);
   warnOfShorterLife(days, askedAt, notAfter * 1000);
   if (!administers)
-    warn(`\`${name}\` has no role in \`sys.auth\`: \`signet apply\` its document with this member of \`admin\``);
+    warn(
+      `\`${name}\` has no role in \`sys.auth\`: add it to \`admin\` in that domain document and run \`signet apply\``,
+    );
 }
 
 /** A certificate of a service that is not there leads nowhere: the server refuses it. Throws `ConflictError`. */
 function requireEnabled(snapshot: Snapshot, name: PrincipalName): void {
   if (isKnownIdentity(name, snapshot)) return;
-  const help = '`signet apply` it there, or name a person';
-  throw new ConflictError(`\`${name}\` is not a service that is enabled in the document of \`sys.auth\`: ${help}`);
+  const help = 'add it to the domain document and run `signet apply`, or name a person';
+  throw new ConflictError(`\`${name}\` is not an enabled service of \`sys.auth\`: ${help}`);
 }
 
 /** Life of the certificate: the same as by a request of an operator over the network. */

@@ -26,13 +26,13 @@ export function revokeSshCommand(): Command {
 }
 
 function serialNumber(text: string): bigint {
-  if (!/^[1-9]\d{0,19}$/.test(text)) throw new InvalidArgumentError('it must be a decimal number');
+  if (!/^[1-9]\d{0,19}$/.test(text)) throw new InvalidArgumentError('must be a decimal number');
   return BigInt(text);
 }
 
 async function revokeSsh(options: RevokeSshOptions): Promise<void> {
   const { serial, keyId, reason } = options;
-  if (serial === undefined && keyId === undefined) throw new UsageError('give --serial or --key-id');
+  if (serial === undefined && keyId === undefined) throw new UsageError('--serial or --key-id is required');
   await using client = openClient(options);
   const revoked = await client.ssh.revoke({ serial, keyId, reason });
   print(options.json === true ? { revoked } : `${revoked} revoked`, options.json);

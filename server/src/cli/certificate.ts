@@ -86,7 +86,7 @@ function describedRecord(record: CertificateRecord): Record<string, unknown> {
 
 async function showCertificate(serial: string, options: CertificateOptions, command: Command): Promise<void> {
   const record = await withStore(command, (certificates) => certificates.find(serialOf(serial)));
-  if (record === undefined) throw new NotFoundError('there is no certificate with this serial number');
+  if (record === undefined) throw new NotFoundError('no certificate has this serial number');
   print(describedRecord(record), options.json);
 }
 
@@ -99,7 +99,7 @@ async function revokeCertificate(serial: string, options: CertificateOptions, co
     );
     return certificates.find(serialOf(serial));
   });
-  if (record === undefined) throw new NotFoundError('there is no certificate with this serial number');
+  if (record === undefined) throw new NotFoundError('no certificate has this serial number');
   print(describedRecord(record), options.json);
 }
 

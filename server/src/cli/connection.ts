@@ -106,7 +106,7 @@ function readSettings(file: string): Settings | string {
   }
   const settings = settingsSchema.safeParse(parseSettings(file, text));
   if (!settings.success) {
-    return `\`${file}\` is not the configuration of a client, which has baseUrl, certificate, key and caBundle`;
+    return `\`${file}\` is not a client configuration: baseUrl, certificate, key and caBundle are required`;
   }
   const at = (path: string) => resolve(dirname(file), path);
   const { certificate, key, caBundle, ...rest } = settings.data;
@@ -131,11 +131,11 @@ function certificateFiles(
     if (configured !== undefined) return { certificate: configured.certificate, key: configured.key };
     const found = configFile === undefined ? undefined : readSettings(configFile);
     const why = typeof found === 'string' ? `${found}: ` : '';
-    throw new UsageError(`${why}give --as, or --cert and --key, or --config with the configuration of a client`);
+    throw new UsageError(`${why}use --as, or --cert and --key, or --config with a client configuration`);
   }
   const { identities } = readDevState(data);
   const name = as.toLowerCase();
   const files = Object.hasOwn(identities, name) ? identities[name] : undefined;
   if (files !== undefined) return { certificate: files.cert, key: files.key };
-  throw new UsageError(`no identity \`${name}\`: there are ${Object.keys(identities).join(', ')}`);
+  throw new UsageError(`unknown identity \`${name}\`; available: ${Object.keys(identities).join(', ')}`);
 }

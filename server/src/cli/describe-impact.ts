@@ -30,8 +30,8 @@ const shownAGroup = 5;
 /** The impact of a change for people: one line for each part of access that flips, principals with the same flip together. */
 export function describeImpact(impact: readonly ShownImpact[] | undefined, totals?: ShownTotals): string[] {
   if (totals !== undefined) return [describeTotals(totals, impact ?? []), ...describeListed(impact ?? [])];
-  if (impact === undefined) return ['access: cannot be told, the patterns are too entangled'];
-  if (impact.length === 0) return ['access: nobody gains or loses any'];
+  if (impact === undefined) return ['access: cannot be determined, the patterns are too complex'];
+  if (impact.length === 0) return ['access: no principal gains or loses access'];
   return describeListed(impact);
 }
 

@@ -21,7 +21,7 @@ export type DevState = z.output<typeof schema>;
 
 /** Reads the `dev.json` of a world. Throws `UsageError`, which names the options that do without, when there is none. */
 export function readDevState(folder: string, options = '--cert, --key, --ca and --url'): DevState {
-  refuseOthersFolder(folder, 'use `--data` with a folder of your own');
+  refuseOthersFolder(folder, 'use `--data` with a folder that you own');
   const file = join(folder, 'dev.json');
   let value: unknown;
   try {

@@ -78,7 +78,7 @@ function addContext(text: string, known: DecisionContext = {}): DecisionContext 
   const [, name, value] = /^([^=]+)=(.+)$/.exec(text) ?? [];
   const key = conditionKeys.find((one) => one === name?.toLowerCase());
   if (key !== undefined && value !== undefined) return { ...known, [key]: value };
-  throw new InvalidArgumentError(`It must be key=value; keys: ${conditionKeys.join(', ')}.`);
+  throw new InvalidArgumentError(`must be key=value; keys: ${conditionKeys.join(', ')}.`);
 }
 
 /** The documents, or the store of the configuration. Loaded only here: a question to a server needs no database. */

@@ -110,7 +110,7 @@ function instanceOptions(command: Command): Command {
 }
 
 function wholeSeconds(value: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(value)) throw new InvalidArgumentError('it must be an integer (seconds)');
+  if (!/^[1-9]\d{0,8}$/.test(value)) throw new InvalidArgumentError('must be an integer (seconds)');
   return Number(value);
 }
 
@@ -158,7 +158,7 @@ async function runHook(
   tell.output(output);
   return status === 0
     ? undefined
-    : `the command of --on-renew ${status === undefined ? 'was ended' : `ended with status ${status}`}`;
+    : `the command of --on-renew ${status === undefined ? 'was terminated' : `ended with status ${status}`}`;
 }
 
 /** Reporter of the command. */
@@ -184,7 +184,7 @@ async function finish(
   const ssh = options.sshHostKey !== undefined && texts?.sshHostCertificate === undefined;
   tell.outcome({
     ...described(outcome),
-    ...(ssh && { sshHostCertificate: 'not given: its provider does not allow it, or the server signs none' }),
+    ...(ssh && { sshHostCertificate: 'not issued: its provider does not allow it, or the server issues none' }),
     ...(problem !== undefined && { problem }),
   });
   return problem === undefined;

@@ -35,7 +35,7 @@ export function importCommand(): Command {
 
 async function importAthenz(file: string, options: ImportOptions): Promise<void> {
   const { out, force = false } = options;
-  if (force && out === undefined) throw new UsageError('--force is for --out');
+  if (force && out === undefined) throw new UsageError('--force requires --out');
   const keys = await keysOf(options);
   const { content, notices, signature } = await named(file, async () =>
     importDomain(file, await readInput(file), keys),

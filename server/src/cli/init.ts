@@ -113,18 +113,18 @@ async function init(folder: string, options: Options): Promise<void> {
 }
 
 const othersBelow =
-  'each authority below this root can certify any name, that of an administrator too, and this server believes it: ' +
-  'choose a root below which nobody else issues';
+  'each authority below this root can certify any name accepted by this server, including an administrator: ' +
+  'choose a root without other issuing authorities';
 
 /** The options of an authority that is there already; undefined without them. Throws `UsageError` when they are not complete, or contradict others. */
 function authorityFiles(options: Options): AuthorityFiles | undefined {
   const { root, issuerCert, issuerKey, nameConstraints, rootPassphraseFile } = options;
   if (root === undefined && issuerCert === undefined && issuerKey === undefined) return undefined;
   if (root === undefined || issuerCert === undefined || issuerKey === undefined) {
-    throw new UsageError('--root, --issuer-cert and --issuer-key belong together');
+    throw new UsageError('--root, --issuer-cert and --issuer-key must be used together');
   }
   if (nameConstraints !== undefined || rootPassphraseFile !== undefined) {
-    throw new UsageError('--name-constraints and --root-passphrase-file are for an authority that is made here');
+    throw new UsageError('--name-constraints and --root-passphrase-file cannot be used with --root');
   }
   return { root, issuerCert, issuerKey };
 }
@@ -136,12 +136,12 @@ async function whatIsMissing(options: Options, profile: ProfileRules['name']) {
   const name = operator ?? (asks ? await ask('Name of the first administrator', usualAdministrator) : undefined);
   const isOpen = !isLoopback(host) && options.baseUrl === undefined && hostName.length === 0 && port !== 0;
   const baseUrl =
-    isOpen && asks ? await ask('What clients call', addressOf(hostname(), port, profile)) : options.baseUrl;
+    isOpen && asks ? await ask('Base URL for clients', addressOf(hostname(), port, profile)) : options.baseUrl;
   const rootPassphrase =
     rootPassphraseFile !== undefined
       ? readPassphrase(rootPassphraseFile)
       : asks && options.root === undefined
-        ? await askNewPassphrase('Passphrase for the private key of the root (empty: it is not encrypted): ')
+        ? await askNewPassphrase('Passphrase for the private key of the root (empty: not encrypted): ')
         : undefined;
   const anonymousKeys =
     options.anonymousKeys ?? (asks && !profiles[profile].anonymousKeys && (await askWhether(forAnyone)));
@@ -149,14 +149,14 @@ async function whatIsMissing(options: Options, profile: ProfileRules['name']) {
 }
 
 const forAnyone =
-  'JWT libraries verify tokens and have no client certificate. Open the public keys and the metadata to callers without one?';
+  'JWT libraries verify tokens without a client certificate. Allow them to read public keys and metadata?';
 
 async function askNewPassphrase(question: string): Promise<string | undefined> {
   const first = await askHidden(question);
   if (first === undefined || first === '') return undefined;
   const passphrase = checkPassphrase(first);
-  if ((await askHidden('The same again: ')) === passphrase) return passphrase;
-  throw new UsageError('the two passphrases differ: nothing was made');
+  if ((await askHidden('Repeat the passphrase: ')) === passphrase) return passphrase;
+  throw new UsageError('the two passphrases differ: nothing was created');
 }
 
 function report(made: Initialised, json: boolean): void {
@@ -184,7 +184,7 @@ export function checkCrlUrl(text: string): string {
 function refuseOpenPlace(folder: string): void {
   refuseSwappablePlace(folder);
   for (const path of [folder, ...['ca', 'data', 'identities', 'policies'].map((name) => join(folder, name))]) {
-    refuseOthersFolder(path, 'choose another one');
+    refuseOthersFolder(path, 'choose another name');
   }
   refuseToOverwrite(folder);
 }

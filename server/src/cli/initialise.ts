@@ -202,7 +202,7 @@ async function fillStore(at: At, { issuer }: PlacedAuthority, plan: Plan): Promi
   }
 }
 
-const leftover = 'may hold a part of a store now: drop it, and create it again before the next try';
+const leftover = 'may contain a partial store: drop and create it before you try again';
 
 /** Opens the new store. Throws `ConflictError` if it was changed before: it is the store of another server. */
 async function openEmptyStore(at: At, { options: { postgres }, clock }: Plan): Promise<Store> {
@@ -213,7 +213,7 @@ async function openEmptyStore(at: At, { options: { postgres }, clock }: Plan): P
   const store = await openStore(place, { clock });
   try {
     if ((await store.audit({ limit: 1 })).length === 0) return store;
-    throw new ConflictError(`database \`${postgres?.database}\` holds a store already: name one that is empty`);
+    throw new ConflictError(`database \`${postgres?.database}\` already contains a store: name an empty database`);
   } catch (error) {
     await store.close();
     throw error;

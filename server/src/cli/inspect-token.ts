@@ -21,19 +21,19 @@ export function decodeToken(text: string): DecodedToken & { readonly token: stri
   try {
     return { token, header: { ...decodeProtectedHeader(token) }, claims: { ...decodeJwt(token) } };
   } catch (cause) {
-    throw new UsageError('this is not a token: it must be three parts of base64url, joined by dots', { cause });
+    throw new UsageError('not a token: must be three base64url parts, separated by dots', { cause });
   }
 }
 
 /** Checks the signature alone, not the claims: an expired token may still be a real one. */
 export async function checkSignature(token: string, kid: unknown, keys: readonly Jwk[]): Promise<SignatureState> {
   const jwk = keys.find((key) => key.kid === kid && key.purpose !== 'bundle');
-  if (jwk === undefined) return { kind: 'fails', reason: 'the server publishes no such key for tokens' };
+  if (jwk === undefined) return { kind: 'fails', reason: 'the server does not publish this key for tokens' };
   try {
     await compactVerify(token, await importJWK({ ...jwk }), { algorithms: [jwk.alg] });
     return { kind: 'holds', kid: jwk.kid };
   } catch {
-    return { kind: 'fails', reason: `it is not by key ${jwk.kid}` };
+    return { kind: 'fails', reason: `it was not made with key ${jwk.kid}` };
   }
 }
 

@@ -57,7 +57,7 @@ export function keysCommand(): Command {
     .action(
       action(async (options: RotateOptions, command: Command) => {
         if (options.sealingKeyLost === true && options.now !== true)
-          throw new UsageError('--sealing-key-lost needs --now');
+          throw new UsageError('--sealing-key-lost requires --now');
         await withStore(command, async (store, config) => print(await rotate(store, config, options), options.json));
       }),
     );

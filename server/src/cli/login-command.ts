@@ -64,7 +64,7 @@ async function logIn(options: LoginOptions): Promise<void> {
   using stop = stopSignal();
   const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(options.timeout * 1000)]);
   const folder = outputFolder(options.out ?? usualFolder());
-  refuseOthersFolder(folder, 'choose another one with `--out`');
+  refuseOthersFolder(folder, 'choose another folder with `--out`');
   const files = clientFolder(folder);
   if (options.force !== true && !existsSync(files.config)) refuseClientFolder(files);
   const server = serverOf(options, files.config);
@@ -115,10 +115,10 @@ function readFile(file: string): string {
 
 function chosen(issuers: readonly LoginIssuer[], wanted: string | undefined): LoginIssuer {
   const [first, second] = issuers;
-  if (first === undefined) throw new UsageError('this server has no issuer to log in with (`people.issuers`)');
+  if (first === undefined) throw new UsageError('login is not configured on this server (`people.issuers`)');
   const names = issuers.map(({ issuer }) => issuer).join(', ');
   if (wanted === undefined) {
-    if (second !== undefined) throw new UsageError(`say with --issuer which one: ${names}`);
+    if (second !== undefined) throw new UsageError(`select one with --issuer: ${names}`);
     return first;
   }
   const found = issuers.find(({ issuer }) => issuer === wanted);

@@ -52,7 +52,7 @@ export function memoryProblem({ workers, bytesEach }: MemoryNeed, memory: Memory
   const found = `${who} ${inWords(needed)} of memory, more than half of the ${inWords(memory.bytes)} of ${memory.of}`;
   const fitting = Math.floor(half / bytesEach);
   const fewer = workers > 1 && fitting >= 1 ? `run ${fitting} or fewer (\`workers\`), or ` : '';
-  const advice = `${fewer}give it ${inWords(2 * needed)}: while everything is loaded again a process holds it twice`;
+  const advice = `${fewer}provide ${inWords(2 * needed)}: a full reload needs twice the memory`;
   return { found, advice };
 }
 

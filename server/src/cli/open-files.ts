@@ -14,7 +14,10 @@ export function warnOfOpenFiles({ dataDir, keysDir }: Pick<ServerConfig, 'dataDi
     const stats = statSync(path, { throwIfNoEntry: false });
     if (stats === undefined || (stats.mode & 0o077) === 0) continue;
     const want = stats.isDirectory() ? '0700' : '0600';
-    logger.warn({ path, mode: (stats.mode & 0o777).toString(8) }, `open to others, its mode should be ${want}`);
+    logger.warn(
+      { path, mode: (stats.mode & 0o777).toString(8) },
+      `readable by other users, its mode should be ${want}`,
+    );
   }
 }
 

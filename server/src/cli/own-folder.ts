@@ -33,11 +33,11 @@ export function refuseSwappablePlace(folder: string): void {
     const stats = lstatSync(path, { throwIfNoEntry: false });
     if (stats === undefined) continue;
     if (stats.uid !== self && stats.uid !== 0) {
-      throw new UsageError(`\`${path}\` above the folder belongs to another user: choose another place`);
+      throw new UsageError(`\`${path}\` above the folder belongs to another user: choose another folder`);
     }
     if (isOpen(stats)) {
       throw new UsageError(
-        `folder \`${path}\` can be changed by others, who could replace what is in it: chmod go-w, or choose another place`,
+        `folder \`${path}\` is writable by other users, who could replace its files: run chmod go-w, or choose another folder`,
       );
     }
   }

@@ -30,7 +30,7 @@ export async function openPrivateKey(file: string, pem: string, passphraseFile: 
   const passphrase =
     passphraseFile === undefined ? await askHidden(`Passphrase of \`${file}\`: `) : readPassphrase(passphraseFile);
   if (passphrase === undefined) {
-    throw new UsageError(`\`${file}\` is encrypted: give --passphrase-file, or run the command on a terminal`);
+    throw new UsageError(`\`${file}\` is encrypted: use --passphrase-file, or run the command on a terminal`);
   }
   try {
     return decryptPrivateKey(pem, passphrase);

@@ -29,14 +29,14 @@ export function principalTokenCommand(): Command {
 }
 
 function wholeSeconds(value: string): number {
-  if (!/^[1-9]\d{0,6}$/.test(value)) throw new InvalidArgumentError('it must be an integer (seconds)');
+  if (!/^[1-9]\d{0,6}$/.test(value)) throw new InvalidArgumentError('must be an integer (seconds)');
   return Number(value);
 }
 
 function printToken(options: PrincipalOptions): void {
   const name = parsePrincipalName(options.service, '--service');
   const parts = splitPrincipal(name);
-  if (parts === undefined) throw new UsageError('--service must be `domain.service`');
+  if (parts === undefined) throw new UsageError('--service: must be `domain.service`');
   const { expiresIn, keyId } = options;
   const { token, expiresAt } = createPrincipalTokenSource({
     ...parts,
@@ -48,7 +48,7 @@ function printToken(options: PrincipalOptions): void {
 }
 
 function readKey(file: string | undefined): string {
-  if (file === undefined) throw new UsageError('give --signing-key: `npm start` has no such service');
+  if (file === undefined) throw new UsageError('--signing-key is required: `npm start` has no such service');
   try {
     return readFileSync(file, 'utf8');
   } catch {

@@ -63,7 +63,7 @@ function contextOf({ reason }: RestoreOptions): ChangeContext {
 
 async function restore(file: string, options: RestoreOptions, command: Command): Promise<void> {
   if (options.passphraseFile !== undefined || options.identity !== undefined) {
-    throw new UsageError('a complete backup is unpacked with `--into`');
+    throw new UsageError('`--passphrase-file` and `--identity` require `--into`');
   }
   if (kindOfBackup(file) === 'complete') {
     throw new UsageError(
@@ -80,7 +80,7 @@ async function restore(file: string, options: RestoreOptions, command: Command):
   const { lost, ...rows } = kept ?? { lost: ['everything'] };
   print({ ...rest, ...rows }, false);
   if (restored.replaced !== undefined && lost.length > 0) {
-    warn(`of the store that was replaced this was not kept: ${lost.join(', ')}`);
+    warn(`not carried over from the replaced store: ${lost.join(', ')}`);
   }
 }
 
@@ -88,7 +88,7 @@ async function unpack(file: string, into: string, options: RestoreOptions): Prom
   refuseSwappablePlace(resolve(into));
   if (kindOfBackup(file) === 'store') {
     throw new UsageError(
-      `\`${file}\` is a backup of the store alone: without \`--into\` it is put in the place of a store`,
+      `\`${file}\` is a backup of the store alone: run the command without \`--into\` to replace a store`,
     );
   }
   const given = { key: keyOf(options), clock: systemClock, context: contextOf(options) };
@@ -103,11 +103,11 @@ async function unpack(file: string, into: string, options: RestoreOptions): Prom
 /** Archive key of the options. Anyone with the public key can make an archive for it: the digest proves that it is the expected one. */
 function keyOf({ passphraseFile, identity, digest }: RestoreOptions): ArchiveKey {
   if ((passphraseFile === undefined) === (identity === undefined)) {
-    throw new UsageError('a complete backup is opened with either `--passphrase-file` or `--identity`');
+    throw new UsageError('a complete backup requires either `--passphrase-file` or `--identity`');
   }
   if (passphraseFile !== undefined) return { passphrase: readPassphrase(passphraseFile), digest };
   if (digest === undefined) {
-    throw new UsageError('`--identity` needs `--digest`: anybody can encrypt for its public key');
+    throw new UsageError('`--identity` requires `--digest`: anyone can encrypt for its public key');
   }
   const lines = readOwnFile(identity ?? '', identityBytes)
     .toString('utf8')

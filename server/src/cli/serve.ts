@@ -144,7 +144,7 @@ const workerChannel = {
 function checkAgain(load: () => ServerConfig, reload: () => void, logger: Logger): void {
   try {
     load();
-    logger.info('configuration is fit, changes of it count from the next start');
+    logger.info('configuration is valid, changes take effect at the next start');
   } catch (error) {
     logger.error({ error: String(error) }, 'configuration is not valid, the one in force stays');
   }

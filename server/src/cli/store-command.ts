@@ -47,7 +47,7 @@ export function storeCommand(): Command {
     .action(
       action(async (options: { reason: string; json?: boolean }, command: Command) => {
         const { store: place } = loadConfig(configPathOf(command), processEnvironment());
-        const file = sqliteFileOf(place, 'what a database has lost is accepted with `signet store new-epoch`');
+        const file = sqliteFileOf(place, 'for a database, use `signet store new-epoch` to accept a loss');
         const context = { actor: localActor(), reason: parseReason(options.reason) };
         print(await acceptLoss(file, { clock: systemClock, context }), options.json);
       }),
@@ -60,7 +60,7 @@ export function storeCommand(): Command {
     .action(
       action(async (options: { reason: string; json?: boolean }, command: Command) => {
         const { store: place } = loadConfig(configPathOf(command), processEnvironment());
-        sqliteFileOf(place, 'servers on a database go by the clock of the database');
+        sqliteFileOf(place, 'servers with a database use the clock of the database');
         const context = { actor: localActor(), reason: parseReason(options.reason) };
         const store = await openStore(place, { acceptsClock: true });
         try {
@@ -100,7 +100,7 @@ function newEpochCommand(): Command {
 /** Hosts refuse epochs that are further ahead of those that they know than this one of the first. */
 function parseEpoch(text: string): number {
   if (/^[1-9]\d{0,9}$/.test(text) && Number(text) < 2 ** 32) return Number(text);
-  throw new InvalidArgumentError('it must be an epoch, an integer from 1 on');
+  throw new InvalidArgumentError('must be an epoch, an integer, 1 or more');
 }
 
 /** A backup may be looked at where no server is configured: its seal is then one of another key. */

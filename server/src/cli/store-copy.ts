@@ -61,16 +61,16 @@ async function copy({ from, to, json, ...options }: CopyOptions): Promise<void> 
   print({ from: from.name, to: to.name, ...copied }, json);
   if (whileRunning) {
     return warn(
-      `what servers change in \`${from.name}\` from now on is not in \`${to.name}\`: to move, stop them and copy again`,
+      `later changes in \`${from.name}\` are not in \`${to.name}\`: to move, stop the servers and copy again`,
     );
   }
-  warn(`from now on start servers with \`${to.name}\` only: what is changed in \`${from.name}\` is in it alone`);
+  warn(`start servers with \`${to.name}\` only: changes in \`${from.name}\` are no longer copied`);
 }
 
 async function compare(source: StorePlace, target: StorePlace, json: boolean | undefined): Promise<void> {
   const { from, to, differs } = await withProgress((onProgress) => compareStores(source, target, onProgress));
   if (json === true) print({ from, to, ...(differs !== undefined && { differs }) }, true);
-  else if (differs === undefined) print(`the same: ${from.rows} rows, digest ${from.digest}`, false);
+  else if (differs === undefined) print(`identical: ${from.rows} rows, digest ${from.digest}`, false);
   else
     print(
       `table ${differs} differs: ${from.rows} rows, digest ${from.digest}; ${to.rows} rows, digest ${to.digest}`,

@@ -15,9 +15,6 @@ export async function tellSystemd(environment: Environment, logger: Logger): Pro
     const [status] = await once(child, 'exit');
     if (status !== 0) throw new Error(`systemd-notify ended with ${status}`);
   } catch (error) {
-    logger.error(
-      { error: String(error) },
-      'systemd cannot be told that the server answers: is `systemd-notify` there?',
-    );
+    logger.error({ error: String(error) }, 'systemd cannot be notified: check that `systemd-notify` is installed');
   }
 }

@@ -55,7 +55,7 @@ function describe({ passed, failures, warnings, coverage }: Report): void {
   for (const failure of failures) print(describeFailure(failure), false);
   for (const problem of coverage?.uncovered ?? []) print([formatProblem(problem)], false);
   print(`${passed} passed, ${failures.length} failed`, false);
-  if (coverage !== undefined) print(`${coverage.covered} of ${coverage.total} assertions tried`, false);
+  if (coverage !== undefined) print(`${coverage.covered} of ${coverage.total} assertions covered`, false);
 }
 
 function isThin(coverage: Coverage | undefined, least = 0): boolean {
@@ -67,7 +67,7 @@ function leastCoverage(option: boolean | string | undefined): number | undefined
   if (option === undefined || option === false) return undefined;
   const percent = option === true ? 0 : Number(option);
   if (percent >= 0 && percent <= 100) return percent;
-  throw new UsageError('--coverage takes a number from 0 to 100');
+  throw new UsageError('--coverage must be a number from 0 to 100');
 }
 
 function percentage({ covered, total }: Coverage): number {

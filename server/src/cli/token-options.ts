@@ -22,7 +22,7 @@ export function tokenOptions(command: Command): Command {
 }
 
 function wholeSeconds(value: string): number {
-  if (!/^\d{1,10}$/.test(value)) throw new InvalidArgumentError('it must be an integer (seconds)');
+  if (!/^\d{1,10}$/.test(value)) throw new InvalidArgumentError('must be an integer (seconds)');
   return Number(value);
 }
 

@@ -12,6 +12,6 @@ const waitMs = 10_000;
 export async function whileAlone<Result>(file: string, work: () => Promise<Result>): Promise<Result> {
   await using lock = await lockFile(join(dirname(file), `.${basename(file)}.lock`), { waitMs });
   if (lock === undefined)
-    throw new ConflictError(`another command is changing \`${file}\`: try again when it has ended`);
+    throw new ConflictError(`another command is changing \`${file}\`: try again when it has finished`);
   return await work();
 }

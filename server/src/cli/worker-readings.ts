@@ -85,7 +85,7 @@ export function collectReadings(logger: Pick<Logger, 'warn'>, timeoutMs: number 
     const asked = [...workers].filter(([, { readings }]) => readings !== undefined);
     const heard = await Promise.all(asked.map(async (one) => ({ worker: one[0], readings: await ask(one) })));
     const silent = asked.filter(([, known]) => known.asked !== undefined).length;
-    if (silent > 0) logger.warn({ silent }, 'processes did not say their metrics in time');
+    if (silent > 0) logger.warn({ silent }, 'processes did not report metrics in time');
     // Workers that ended meanwhile are counted only once.
     const alive = heard.filter(({ worker }) => workers.has(worker));
     return [
@@ -124,7 +124,7 @@ export function collectReadings(logger: Pick<Logger, 'warn'>, timeoutMs: number 
 function workersGauge(answering: number, silent: number): Reading {
   return {
     name: 'signet_workers',
-    help: 'Processes that share the port, by whether they said their metrics in time.',
+    help: 'Worker processes, by whether they reported metrics in time.',
     type: 'gauge',
     aggregator: 'sum',
     values: [

@@ -105,7 +105,7 @@ export async function runWorkers(
   const ready = await Promise.all(Array.from({ length: count }, () => whenReady(start())));
   started = true;
   const [first] = ready;
-  if (first === undefined) throw new Error('no worker was started');
+  if (first === undefined) throw new Error('worker cannot be started');
   return { ...first, residentBytes: Math.max(...ready.map((each) => each.residentBytes)), ended: done };
 }
 

@@ -22,7 +22,7 @@ export function outputFolder(name: string): string {
   // Without a trailing slash, which would lead through the link.
   const folder = resolve(name);
   if (lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
-    throw new ConflictError(`\`${name}\` is a link: name the folder that it leads to`);
+    throw new ConflictError(`\`${name}\` is a symbolic link: use the folder that it points to`);
   }
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   return folder;

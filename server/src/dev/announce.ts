@@ -50,15 +50,15 @@ function stepsFor(state: DevState, places: AnnouncementPlaces, attested: boolean
       command: `${curlAs('media.player')} ${state.baseUrl}/oauth2/token --data 'grant_type=client_credentials&scope=catalog:domain'`,
     },
     {
-      about: 'what is in it, and whether its signature holds',
+      about: 'its content, and whether its signature is valid',
       command: `TOKEN=$(${signet} token get${data} --as media.player --domain catalog)\n${signet} token inspect${data} "$TOKEN"`,
     },
     {
-      about: 'the provider lets a reader read: 200',
+      about: 'the provider allows a reader to read: 200',
       command: `${curlAs('media.player')} ${status} -H "Authorization: Bearer $TOKEN" ${state.providerUrl}/movie`,
     },
     {
-      about: 'and not write: 403',
+      about: 'but not to write: 403',
       command: `${curlAs('media.player')} ${status} -H "Authorization: Bearer $TOKEN" -X PUT -d '{}' ${state.providerUrl}/movie`,
     },
     {
@@ -66,7 +66,7 @@ function stepsFor(state: DevState, places: AnnouncementPlaces, attested: boolean
       command: `${signet} token get${data} --as media.guest --domain catalog`,
     },
     {
-      about: 'the token server answers access checks too',
+      about: 'access checks on the token server',
       command: `${signet} access check${data} --as media.player read catalog:movie\n${signet} access check${data} --as media.player write catalog:movie`,
     },
     ...(attested ? [attestationStep(signet, short(dataFolder), data)] : []),
@@ -80,7 +80,7 @@ function attestationStep(signet: string, folder: string, data: string): Step {
   const own = `${folder}/machines/${machineIds.spare}`;
   const who = `--name ${attestedService} --instance-id ${machineIds.spare} --provider ${attestingProvider}`;
   return {
-    about: 'a machine shows its secret; the token server asks the provider about it, and issues a certificate',
+    about: 'an instance presents its secret; the token server has the provider confirm it, and issues a certificate',
     command: `${signet} identity once${data} ${who} --attestation ${own}.secret --dir ${own}\ngrep 'machine confirmed' ${folder}/logs/example-provider.log`,
   };
 }

@@ -55,9 +55,9 @@ export function openDataFolder(paths: WorldPaths): void {
   mkdirSync(paths.folder, { recursive: true, mode: 0o700 });
   const found = readdirSync(paths.folder);
   // An empty folder cannot have been prepared by another user; a folder of another user cannot be closed to him.
-  if (found.length > 0) refuseOthersFolder(paths.folder, 'use `--data` with a folder of your own');
+  if (found.length > 0) refuseOthersFolder(paths.folder, 'use `--data` with a folder that you own');
   if (found.length > 0 && !found.some((name) => name === 'dev.lock' || name === 'signet.yaml')) {
-    throw new UsageError(`folder \`${paths.folder}\` holds files of something else`);
+    throw new UsageError(`folder \`${paths.folder}\` contains files that signet dev did not create`);
   }
   chmodSync(paths.folder, 0o700);
   // The updater makes its files as readable as their folder is.

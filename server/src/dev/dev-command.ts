@@ -73,7 +73,7 @@ async function runWorld({ paths, profile, options }: DevWorld, children: Child[]
   const warn = (text: string) => process.stderr.write(`signet: ${text}\n`);
   // A program that reads the JSON line waits for it; people see what they wait for.
   const progress = options.json === true ? () => undefined : warn;
-  progress(`preparing ${paths.folder}: authority, keys, sample policies (the first start makes them)`);
+  progress(`preparing ${paths.folder}: authority, keys, sample policies (created at the first start)`);
   const environment = withoutProxy(processEnvironment());
   const { policies } = programs;
   const world = await ensureWorld({ paths, policies, port: options.port, profile, clock: systemClock });
@@ -91,7 +91,7 @@ async function runWorld({ paths, profile, options }: DevWorld, children: Child[]
   await Promise.all([keepBootstrap(sampleDeps, signal), ...samples.map((running) => running.keep(signal))]);
 }
 
-const noVoucher = `the policies of this folder are older: \`${attestingProvider}\` may not vouch for \`${attestedService}\`, which registers with a join token (\`signet apply policies\` brings them up to date)`;
+const noVoucher = `the policies in this folder are out of date: \`${attestingProvider}\` may not vouch for \`${attestedService}\`, which registers with a join token (\`signet apply policies\` brings them up to date)`;
 
 /**
  * The services of the provider's host get their certificates first; then the provider runs, and vouches for the machine of the
@@ -117,7 +117,7 @@ async function startSamples(
     return { state, attested, samples: [first, second] };
   } catch (error) {
     if (error instanceof StoppedError) throw error;
-    deps.warn(`the provider was not called (${describeError(error)}): a join token is used`);
+    deps.warn(`the provider was not called (${describeError(error)}): using a join token`);
     const second = await registerSamples(deps, [joinTokenSample(deps, attestedService)]);
     return { state, attested: false, samples: [first, second] };
   }
@@ -139,5 +139,6 @@ function announce(state: DevState, paths: WorldPaths, options: DevOptions, attes
 /** Reports a program that ended unasked; the others go on, as they would on their own machines. */
 async function reportEnd(child: Child, paths: WorldPaths, signal: AbortSignal): Promise<void> {
   const { text } = await child.ended;
-  if (!signal.aborted) process.stderr.write(`signet: ${text} (the others go on; logs are in ${paths.logs})\n`);
+  if (!signal.aborted)
+    process.stderr.write(`signet: ${text} (the other programs keep running; logs are in ${paths.logs})\n`);
 }

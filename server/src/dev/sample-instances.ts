@@ -56,7 +56,7 @@ interface RunningSamples {
 /** A sample service that registers with a join token that the operator gets for it. */
 export function joinTokenSample({ paths, identities, baseUrl }: SampleInstancesDeps, name: string): SampleSpec {
   const operator = identities['sys.auth.operator'];
-  if (operator === undefined) throw new Error('there is no identity `sys.auth.operator`');
+  if (operator === undefined) throw new Error('identity `sys.auth.operator` does not exist');
   const [domain = '', service = ''] = name.split('.');
   const key = { provider: 'sys.auth.server', domain, service, instanceId: `${domain}-${service}` };
   const files = { caBundle: paths.caBundle, certificate: operator.cert, key: operator.key };
@@ -104,7 +104,7 @@ function openSample({ paths, identities, baseUrl, clock }: SampleInstancesDeps, 
   const { name, provider, instanceId, attestation } = spec;
   const files = identities[name];
   const [domain = '', service = ''] = name.split('.');
-  if (files === undefined) throw new Error(`there is no identity \`${name}\``);
+  if (files === undefined) throw new Error(`identity \`${name}\` does not exist`);
   const folder = join(paths.identities, name);
   const agent = openIdentityAgent({
     baseUrl,

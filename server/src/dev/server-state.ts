@@ -23,7 +23,7 @@ function agentOfOperator({
   readonly identities: DevState['identities'];
 }) {
   const operator = identities['sys.auth.operator'];
-  if (operator === undefined) throw new Error('there is no identity `sys.auth.operator`');
+  if (operator === undefined) throw new Error('identity `sys.auth.operator` does not exist');
   const files = { ca: paths.caBundle, cert: operator.cert, key: operator.key };
   const texts = Object.fromEntries(Object.entries(files).map(([name, file]) => [name, readFileSync(file, 'utf8')]));
   return new Agent({ connect: { ...secureClientOptions, ...texts, checkServerIdentity: checkServerIs() } });
@@ -50,7 +50,7 @@ export async function waitUntilKnown(
       if (snapshot.counter >= counter) return;
       await pause(intervalMs, undefined, { signal: deps.signal });
     }
-    throw new Error('the token server does not take changes into use');
+    throw new Error('the token server does not load changes');
   } catch (error) {
     throw deps.signal.aborted ? new StoppedError() : error;
   } finally {

@@ -77,7 +77,7 @@ export async function startHost(deps: StartWorldDeps, server: StartedServer, chi
   });
   const firstRun = updaterLine.parse(JSON.parse(await answer(updater, deps.signal)));
   if (firstRun.exitStatus !== 0)
-    deps.warn(`the updater could not bring all policy: ${JSON.stringify(firstRun.domains)}`);
+    deps.warn(`the updater could not fetch all policy bundles: ${JSON.stringify(firstRun.domains)}`);
   deps.progress('starting the example provider');
   const provider = start(deps, children, {
     name: 'example provider',

@@ -41,6 +41,6 @@ export function providerConfig({ paths, identities, providerPort }: ConfigDeps, 
 
 function filesOf(paths: WorldPaths, identities: DevState['identities'], service: string) {
   const files = identities[service];
-  if (files === undefined) throw new Error(`there is no identity \`${service}\``);
+  if (files === undefined) throw new Error(`identity \`${service}\` does not exist`);
   return { certificate: relative(paths.folder, files.cert), key: relative(paths.folder, files.key) };
 }

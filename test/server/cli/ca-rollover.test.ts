@@ -93,7 +93,7 @@ test('an authority is prepared, then signs, and the one before is retired when n
     [next.id, 'prepared', 0],
   ]);
   await t.throwsAsync(async () => rollOver({ ...files, prepare: true }, await readIssuers(config)), {
-    message: 'the issuer is configured already',
+    message: 'the issuer is already configured',
   });
 
   const ends = now() + 300 * day;
@@ -120,23 +120,25 @@ test('an authority is prepared, then signs, and the one before is retired when n
   const others = (yaml: string) => yaml.split('\n').filter((line) => !/ca\/(next|intermediate)\.|draining/.test(line));
   t.deepEqual(others(changed), others(before), 'and nothing else is changed');
   t.is(statSync(config).mode & 0o777, 0o600);
-  await t.throwsAsync(async () => rollOver(files, await readIssuers(config)), { message: 'the issuer signs already' });
+  await t.throwsAsync(async () => rollOver(files, await readIssuers(config)), {
+    message: 'the issuer is already active',
+  });
 
   const refused = async (id: string, message: RegExp | string) =>
     t.throwsAsync(async () => retire(id, {}, await readIssuers(config)), { message });
-  await refused(next.id, /is not draining: `signet ca rollover` to another one first/);
-  await refused('ffff', 'there is no issuer `ffff` in certificates.issuers: see `signet ca list`');
-  await refused('', /there is no issuer/);
+  await refused(next.id, /is not draining: run `signet ca rollover` to another one first/);
+  await refused('ffff', 'issuer `ffff` is not in certificates.issuers: see `signet ca list`');
+  await refused('', /is not in certificates\.issuers/);
   await refused(
     first.slice(0, 8).toUpperCase(),
     new RegExp(
-      `^1 of its certificates in force, the last one until ${formatTimestamp(ends * 1000)}; the certificate of the server, .* is by it`,
+      `^1 of its certificates are valid, the last one until ${formatTimestamp(ends * 1000)}; the certificate of the server, .* is by it`,
     ),
   );
   await serveWith('next');
   await refused(
     first,
-    /^1 of its certificates in force, the last one until \S+: without its revocation list, .*\(--force/,
+    /^1 of its certificates are valid, the last one until \S+: verifiers of whole chains refuse them without .*\(use --force/,
   );
   t.like(await retire(first, { force: true, dryRun: true }, await readIssuers(config)), { retired: first });
   t.is((await states(config)).length, 2);
@@ -188,26 +190,29 @@ test('what cannot sign here, or cannot be changed, is refused, and the configura
   chmodSync(good.key, 0o400);
   const { configured, ...known } = await readIssuers(config);
   const full = { ...known, configured: Array.from({ length: 8 }, () => configured).flat() };
-  await t.throwsAsync(rollOver(good, full), { message: /certificates\.issuers is full: `signet ca retire` one/ });
+  await t.throwsAsync(rollOver(good, full), {
+    message: /certificates\.issuers is full: remove an issuer with `signet ca retire`/,
+  });
   const copied = {
     ...good,
     certificate: join(folder, 'ca/intermediate.cert.pem'),
     key: join(folder, 'ca/intermediate.key.pem'),
   };
-  await refused(copied, /the issuer signs already/);
+  await refused(copied, /the issuer is already active/);
   writeFileSync(join(folder, 'copy.pem'), text('ca', 'intermediate.cert.pem'));
-  await refused({ ...copied, certificate: join(folder, 'copy.pem') }, /is configured already, with the certificate/);
+  await refused({ ...copied, certificate: join(folder, 'copy.pem') }, /is already configured, with the certificate/);
   const provenance = new Map([['certificates.issuers', 'environment' as const]]);
   const fromElsewhere = { ...known, configured, config: { ...known.config, provenance } };
   await t.throwsAsync(rollOver(good, fromElsewhere), {
-    message: /does not come from the file: change it where it is set/,
+    message: /is not set in the file: change it where it is set/,
   });
   t.is(text('signet.yaml'), before);
 });
 
 test('of two changes of the issuers at once, the later one is refused and nothing of the first is lost', async (t) => {
   const { config, make, first, text } = await world(t);
-  const message = /^the issuers in `.*signet\.yaml` were changed meanwhile: see `signet ca list`, then try again$/;
+  const message =
+    /^the issuers in `.*signet\.yaml` were changed by another process: run `signet ca list`, then try again$/;
   const [second, third] = [make('second'), make('third')];
   const prepare = async ({ certificate, key }: typeof second) => {
     const known = await readIssuers(config);

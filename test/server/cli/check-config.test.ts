@@ -72,7 +72,7 @@ test('a file that cannot be used fails, with its option', async (t) => {
   const config = copyOfWorld(t);
   cpSync(join(other, 'server.key.pem'), config.tls.key);
   t.deepEqual(bad(await checkConfig(config, now)), [
-    'failed files: 1 of those that the configuration names cannot be used',
+    'failed files: 1 of the files in the configuration are not usable',
     `failed tls.key: \`${config.tls.key}\` is not the private key of \`tls.certificate\``,
   ]);
 });
@@ -137,7 +137,7 @@ test('the path of the base URL is compared with that of the profile', async (t) 
 
 test('an address that stands for all addresses is not one to call', async (t) => {
   const lines = bad(await checkConfig(copyOfWorld(t, { 'listen.host': '0.0.0.0' }), now));
-  t.true(lines.includes('failed baseUrl: no client can call `0.0.0.0`'));
+  t.true(lines.includes('failed baseUrl: clients cannot connect to `0.0.0.0`'));
 });
 
 test('chains lead to the authorities that are configured', async (t) => {
@@ -190,7 +190,7 @@ test('a store that is not there yet is a warning, one that is none fails', async
   const config = copyOfWorld(t);
   rmSync(config.dataDir, { recursive: true });
   const file = join(config.dataDir, 'signet.db');
-  t.deepEqual(bad(await checkConfig(config, now)), [`warning store: there is no store \`${file}\` yet`]);
+  t.deepEqual(bad(await checkConfig(config, now)), [`warning store: store \`${file}\` does not exist yet`]);
   const broken = copyOfWorld(t);
   const ofBroken = join(broken.dataDir, 'signet.db');
   writeFileSync(ofBroken, 'no database at all, but a text of some length', { mode: 0o600 });
@@ -223,7 +223,7 @@ test('the commands: findings with status 1 when one failed, values in force, and
   const serve = () => runProgram(process.execPath, [signetScript, '--config', config.file, 'serve']);
   const [shown, fine] = await Promise.all([signet('config', 'show', '--json'), signet('config', 'check')]);
   t.like(fine, { status: 0, stderr: '' });
-  t.regex(fine.stdout, /^ok {7}files: all that the configuration names can be used\n/);
+  t.regex(fine.stdout, /^ok {7}files: all files in the configuration are usable\n/);
   const values: { option: string }[] = JSON.parse(shown.stdout);
   t.deepEqual(values.find(({ option }) => option === 'tls.key') as unknown, {
     option: 'tls.key',

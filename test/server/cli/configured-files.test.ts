@@ -101,8 +101,8 @@ const files: Readonly<Record<string, { readonly file: string; readonly garbage: 
     file: 'ca/ssh-user.key.pem',
     garbage: 'holds no private key in PEM form',
   },
-  'keys.sealingKeyFile': { file: 'sealing.key', garbage: 'must hold 32 random bytes, as they are or in base64' },
-  'keys.previousSealingKeyFiles.0': { file: 'old.key', garbage: 'must hold 32 random bytes, as they are or in base64' },
+  'keys.sealingKeyFile': { file: 'sealing.key', garbage: 'must contain 32 random bytes, raw or in base64' },
+  'keys.previousSealingKeyFiles.0': { file: 'old.key', garbage: 'must contain 32 random bytes, raw or in base64' },
   'store.postgres.passwordFile': { file: 'password', garbage: '' },
   'store.postgres.certificate': { file: 'postgres.cert.pem', garbage: 'holds no certificate in PEM form' },
   'store.postgres.key': {
@@ -125,7 +125,7 @@ const faults: readonly (readonly [name: string, make: (file: string) => void, pr
   ['missing', () => undefined, 'cannot be read: it does not exist'],
   ['a folder', (file) => mkdirSync(file), 'is a folder'],
   ['a pipe', (file) => execFileSync('mkfifo', [file]), 'is not a regular file'],
-  ['a link to itself', (file) => symlinkSync(file, file), 'cannot be read: its links lead in a circle'],
+  ['a link to itself', (file) => symlinkSync(file, file), 'cannot be read: its symbolic links form a loop'],
   ['empty', (file) => writeFileSync(file, ''), 'is empty'],
 ];
 

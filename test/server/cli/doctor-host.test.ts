@@ -38,7 +38,7 @@ const cases: readonly (readonly [
     'no TLS on this machine',
     { host: '127.0.0.1:5432', tls: undefined },
     {},
-    ['database warning: it is spoken to without TLS, at a port of this machine'],
+    ['database warning: connections to it are not encrypted, at a port of this machine'],
   ],
   ['an older schema that a start migrates', { schemaProblem: older }, {}, [`schema warning: ${older}`]],
   ['an older schema', { schemaProblem: older }, { migrate: 'manual' }, [`schema failed: ${older}`]],
@@ -77,7 +77,7 @@ const cases: readonly (readonly [
     'synchronous standbys that are not there',
     { standbys: 0 },
     {},
-    ['standbys failed: no standby is connected, and `synchronous_standby_names` asks for some: changes wait for them'],
+    ['standbys failed: no standby is connected, and `synchronous_standby_names` requires some: changes wait for them'],
   ],
 ];
 

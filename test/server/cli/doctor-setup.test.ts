@@ -20,10 +20,10 @@ test('an address that only this machine has is found where the server listens fo
     const { state, found: text, advice } = checkAddresses(config(flags));
     return `${state}: ${text}${advice === undefined ? '' : ', advised'}`;
   };
-  const listens = 'and the server listens for other machines (`listen.host` 0.0.0.0), advised';
+  const listens = 'but the server accepts connections from other machines (`listen.host` 0.0.0.0), advised';
   const others = { 'listen.host': '0.0.0.0' };
   t.is(found({}), 'ok: clients on this machine call https://localhost:4443/v1');
-  const alone = 'and the server listens for this machine alone (`listen.host` 127.0.0.1), advised';
+  const alone = 'but the server accepts connections from this machine only (`listen.host` 127.0.0.1), advised';
   const remote = 'https://signet.example.com/v1';
   t.is(found({ baseUrl: remote }), `warning: \`baseUrl\` is ${remote}, ${alone}`);
   t.is(found(others), `warning: \`baseUrl\` is https://localhost:4443/v1, ${listens}`);
@@ -36,12 +36,12 @@ test('an address that only this machine has is found where the server listens fo
   const here = (file: string) => ({
     check: 'root key',
     state: 'warning',
-    found: `the unencrypted key of the root is here: \`${file}\``,
-    advice: 'copy it to a place that is offline, and delete it here: no server needs it',
+    found: `the unencrypted root key is on this machine: \`${file}\``,
+    advice: 'move it to offline storage: no server needs it',
   });
   t.deepEqual(checkRootKey(config()), here(rootKey) as never);
   const key = readFileSync(rootKey, 'utf8');
-  const gone = { check: 'root key', state: 'ok', found: 'no unencrypted key of a root is here' } as const;
+  const gone = { check: 'root key', state: 'ok', found: 'no unencrypted root key is on this machine' } as const;
   writeFileSync(rootKey, encryptPrivateKey(createPrivateKey(key), 'correct horse battery'));
   t.deepEqual(checkRootKey(config()), gone, 'encrypted');
   rmSync(rootKey);

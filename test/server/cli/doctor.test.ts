@@ -65,9 +65,9 @@ test('a host that never registered, and a certificate for servers, are told apar
   const found = (change: Partial<typeof good>) => checkCertificate({ ...good, ...change }, now)[0]?.found;
   t.is(
     found({ certificate: '' }),
-    'none can be read: this host was never registered, or its files are of another user',
+    'no certificate can be read: this host is not registered, or the files belong to another user',
   );
-  t.is(found(serverOnly), 'CN=media.player has no client usage');
+  t.is(found(serverOnly), 'CN=media.player lacks the extended key usage clientAuth');
 });
 
 for (const [bits, state] of [

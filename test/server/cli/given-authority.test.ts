@@ -89,7 +89,7 @@ for (const [note, texts] of [
 }
 
 const refused: readonly (readonly [note: string, texts: Texts, says: RegExp])[] = [
-  ['a root itself', of(root), /it is a root: the key of a root does not belong on a server/],
+  ['a root itself', of(root), /it is a root: a root key must not be on a server/],
   ['without those between', of(lower), /its chain does not reach the root/],
   ['of another root', { root: stranger.pem }, /its chain does not reach the root/],
   ['in the wrong order', { cert: upper.pem + lower.pem, key: upper.key }, /its chain is not in order/],
@@ -105,12 +105,16 @@ const refused: readonly (readonly [note: string, texts: Texts, says: RegExp])[] 
     { root: ownRoot.pem, ...of(belowConstrained, constrained) },
     /`CN=Signet Intermediate CA, O=Signet` allows fewer authorities below it|`O=Signet, CN=Signet Intermediate CA` allows/,
   ],
-  ['with an encrypted key', { key: encrypted }, /is encrypted, and a server has to read it without being asked/],
+  ['with an encrypted key', { key: encrypted }, /is encrypted, but a server cannot prompt for a passphrase/],
   ['with a key that others can read', { mode: 0o644 }, /--issuer-key: .* can be read by others: its mode must be 0600/],
   ['with something else as its key', { key: issuer.pem }, /--issuer-key: .* is not a private key, PEM/],
-  ['with the key of the root', { root: root.pem + root.key }, /--root holds a private key: give the certificate alone/],
-  ['with two roots', { root: root.pem + stranger.pem }, /--root must hold one certificate/],
-  ['with no root', { root: 'x' }, /--root must hold one certificate/],
+  [
+    'with the key of the root',
+    { root: root.pem + root.key },
+    /--root contains a private key: use a file with the certificate only/,
+  ],
+  ['with two roots', { root: root.pem + stranger.pem }, /--root must contain one certificate/],
+  ['with no root', { root: 'x' }, /--root must contain one certificate/],
   ['without a certificate', { cert: 'x' }, /--issuer-cert `.*`: there is no certificate in PEM form/],
 ];
 for (const [note, texts, says] of refused) {

@@ -107,8 +107,8 @@ test('host name and address are asked for, and the hook runs after each new cert
 test('a command may attest the instance; what it says when it fails is not mistaken for that', async (t) => {
   const { token, once } = await instance(t, 'o-2');
   for (const [command, error] of [
-    ['exit 4', 'the command that attests the instance ended with status 4'],
-    ['true', 'the command that attests the instance printed nothing'],
+    ['exit 4', 'the command of --attestation-command ended with status 4'],
+    ['true', 'the command of --attestation-command printed nothing'],
     [
       'echo signet-join-wrong',
       'attestationData is not a valid join token for this instance: it was used, has expired or belongs to another one; `signet instance token` makes one',
@@ -144,7 +144,7 @@ test('a token that the platform keeps fresh in a file attests the instance, each
     const done = await agent.step({ force });
     return done.kind === 'failed' ? `failed: ${done.error.serverMessage ?? done.error.message}` : done.kind;
   };
-  t.is(await outcome(), 'failed: there is nothing to attest the instance with');
+  t.is(await outcome(), 'failed: attestation data is missing');
   await put('media/studio/o-5', now);
   t.is(await outcome(), 'failed: attestationData is a token whose claim `sub` names something else');
   await put('media/player/o-5', now);
@@ -244,7 +244,7 @@ withKeygen('an operator gets a certificate over an SSH key, for granted logins o
   const revoke = (...args: readonly string[]) =>
     runSignet('certificate', 'revoke-ssh', ...server, '--cert', cert, '--key', own, ...args);
   t.deepEqual((await revoke('--serial', serial, '--reason', 'superseded')).stdout, '1 revoked\n');
-  t.deepEqual((await revoke()).stderr, 'signet: give --serial or --key-id\n');
+  t.deepEqual((await revoke()).stderr, 'signet: --serial or --key-id is required\n');
   const missing = await ssh(join(folder, 'nothing'), '--login', 'deploy');
   t.deepEqual([missing.status, missing.stderr], [2, `signet: \`${folder}/nothing.pub\` cannot be read\n`]);
 });

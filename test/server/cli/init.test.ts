@@ -51,7 +51,11 @@ const addresses: readonly (readonly [
   ['at the usual port', { port: 443, hostNames: ['a.example'] }, 'https://a.example/v1'],
   ['as given', { host: '0.0.0.0', baseUrl: 'https://a.example/api/' }, 'https://a.example/api'],
   ['for others, by a name', { host: '::', hostNames: ['a.example'] }, 'https://a.example:4443/v1'],
-  ['for others, without a name', { host: '0.0.0.0' }, /^--host 0\.0\.0\.0 listens for other machines: .*--host-name/],
+  [
+    'for others, without a name',
+    { host: '0.0.0.0' },
+    /^--host 0\.0\.0\.0 accepts connections from other machines: .*--host-name/,
+  ],
   [
     'for others, at a free port',
     { host: '10.0.0.1', port: 0, hostNames: ['a.example'] },
@@ -66,7 +70,7 @@ const addresses: readonly (readonly [
   ],
   ['malformed', { baseUrl: 'http://a.example' }, /^--base-url must be an https address/],
   ['of a user', { baseUrl: 'https://jane@a.example' }, /^--base-url must be an https address/],
-  ['of many hosts', { baseUrl: 'https://*.example/v1' }, /^--base-url must hold the name of one host/],
+  ['of many hosts', { baseUrl: 'https://*.example/v1' }, /^--base-url must have the name of one host/],
 ];
 for (const [note, given, expected] of addresses) {
   test(`what clients call, ${note}`, (t) => {
@@ -204,7 +208,7 @@ test('of several runs in one folder, one makes a server and the others leave it 
   const made = ended.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
   const refusals = ended.flatMap((each) => (each.status === 'rejected' ? [String(each.reason.message)] : []));
   t.is(made.length, 1);
-  t.deepEqual(new Set(refusals), new Set([`another command is making a server in \`${options.folder}\``]));
+  t.deepEqual(new Set(refusals), new Set([`another command is creating a server in \`${options.folder}\``]));
   const names = ['ca', 'data', 'identities', 'policies', 'schemas', 'server.cert.pem', 'server.key.pem', 'signet.yaml'];
   t.deepEqual(readdirSync(options.folder).sort(), names);
   const store = await openStore({ kind: 'sqlite', file: join(options.folder, 'data', 'signet.db') });
@@ -215,7 +219,7 @@ test('of several runs in one folder, one makes a server and the others leave it 
 test('nothing is overwritten, and what an earlier run left is named', async (t) => {
   const { folder, ...options } = optionsFor(t);
   for (const [name, message] of [
-    ['signet.yaml', /signet\.yaml` exists: nothing is overwritten$/],
+    ['signet.yaml', /signet\.yaml` exists: nothing was overwritten$/],
     ['identities/a', /remove `identities` and run it again$/],
     ['policies/films.yaml', /remove `identities`, `policies` and run it again$/],
     ['server.key.pem', /remove `identities`, `policies`, `server\.key\.pem` and run it again$/],
@@ -247,7 +251,7 @@ test('the key of the root is encrypted with a passphrase, and opened by it again
     await refusal(() => openPrivateKey(file, pem, passphrase('another passphrase'))),
     /cannot be opened with this/,
   );
-  t.regex(await refusal(() => openPrivateKey(file, pem, undefined)), /is encrypted: give --passphrase-file/);
+  t.regex(await refusal(() => openPrivateKey(file, pem, undefined)), /is encrypted: use --passphrase-file/);
   for (const [text, mode, message] of [
     ['eleven char', 0o600, /one line of 12 to 1024 characters/],
     ['x'.repeat(1025), 0o600, /one line of 12 to 1024 characters/],
@@ -294,9 +298,9 @@ test('on a terminal, what is missing is asked for, and a passphrase is not shown
   sixth.input.write('perhaps\n');
   await t.throwsAsync(askWhether('Open?', sixth), {
     name: 'UsageError',
-    message: 'the answer must be yes or no, got `perhaps`',
+    message: 'answer: must be yes or no, got `perhaps`',
   });
-  await t.throwsAsync(ask('Who', 'nobody', fourth), { message: 'the question was not answered' });
+  await t.throwsAsync(ask('Who', 'nobody', fourth), { message: 'the prompt was not answered' });
 });
 
 test('where the database is follows from options with files for what is secret', (t) => {
@@ -309,8 +313,8 @@ test('where the database is follows from options with files for what is secret',
   t.like(settings, { database: 'signet', user: 'jane', passwordFile: join(process.cwd(), 'secret'), migrate: 'auto' });
   t.deepEqual(settings?.hosts, ['db.example:5433']);
   for (const [options, message] of [
-    [{ postgresUser: 'jane' }, /^--postgres must say where the database is$/],
-    [{ postgres: ['db'], postgresCert: 'c' }, /^--postgres-cert and --postgres-key belong together$/],
+    [{ postgresUser: 'jane' }, /^--postgres is required with the other PostgreSQL options$/],
+    [{ postgres: ['db'], postgresCert: 'c' }, /^--postgres-cert and --postgres-key must be used together$/],
     [{ postgres: ['db:99999999'] }, /^--postgres: must be host:port or the folder of a socket$/],
     [{ postgres: ['db'], postgresUser: '' }, /^--postgres-user: Too small/],
   ] as const) {
@@ -368,8 +372,8 @@ while True:
 status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 print(json.dumps({'status': status, 'left': answers, 'shown': shown.decode()}))
 `;
-const passphrase = ['it is not encrypted): ', ''];
-const question = 'Open the public keys and the metadata to callers without one? [no]: ';
+const passphrase = ['(empty: not encrypted): ', ''];
+const question = 'Allow them to read public keys and metadata? [no]: ';
 const dialogues: [note: string, args: string[], answers: string[][], expected: object][] = [
   [
     'yes',

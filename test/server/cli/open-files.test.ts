@@ -25,8 +25,8 @@ test('a data folder, a folder of keys and a key that others may use are said, an
   chmodSync(join(keysDir, 'open.pem'), 0o644);
   warnOfOpenFiles({ dataDir, keysDir }, logger);
   t.deepEqual(lines, [
-    [dataDir, '755', 'open to others, its mode should be 0700'],
-    [keysDir, '750', 'open to others, its mode should be 0700'],
-    [join(keysDir, 'open.pem'), '644', 'open to others, its mode should be 0600'],
+    [dataDir, '755', 'readable by other users, its mode should be 0700'],
+    [keysDir, '750', 'readable by other users, its mode should be 0700'],
+    [join(keysDir, 'open.pem'), '644', 'readable by other users, its mode should be 0600'],
   ]);
 });

@@ -17,7 +17,7 @@ function folderIn(t: ExecutionContext, mode: number, owner?: number): string {
 }
 
 const refused = (message: RegExp) => ({ instanceOf: UsageError, message });
-const changed = refused(/can be changed by others/);
+const changed = refused(/is writable by other users/);
 const foreign = refused(/belongs to another user/);
 
 test('a folder counts that nobody else can change', (t) => {

@@ -27,7 +27,7 @@ test('systemd is told once when it waits, and not when nobody does', async (t) =
 });
 
 test('what keeps systemd from being told is logged, and the server goes on', async (t) => {
-  const said = ['systemd cannot be told that the server answers: is `systemd-notify` there?'];
+  const said = ['systemd cannot be notified: check that `systemd-notify` is installed'];
   const failing = notifying(t, 1);
   await tellSystemd({ PATH: failing.folder, NOTIFY_SOCKET: '/run/systemd/notify' }, failing.logger);
   t.deepEqual(failing.logged(), said);

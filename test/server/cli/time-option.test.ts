@@ -7,7 +7,7 @@ test('a time is one as the server reads it, or how far away it is', (t) => {
   for (const text of ['2027-01-01', '0d', '100000m', '7 d', 'tomorrow', '']) {
     t.throws(() => timeOf(text), {
       name: 'UsageError',
-      message: `\`${text}\` is not a time: give one such as \`2027-01-01T00:00:00Z\`, \`7d\`, \`12h\` or \`30m\``,
+      message: `\`${text}\` is not a time: use one such as \`2027-01-01T00:00:00Z\`, \`7d\`, \`12h\` or \`30m\``,
     });
   }
 });

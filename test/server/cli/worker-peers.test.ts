@@ -40,7 +40,7 @@ function joined(count: number, timeoutMs?: number): FakeWorker[] {
 
 const refused = {
   name: 'ServiceUnavailableError',
-  message: 'the change is made, but a process of this server does not follow it yet: send the request again',
+  message: 'the change was saved, but a process of this server has not loaded it yet: send the request again',
 };
 
 function counting(peers: WorkerPeers): { times: number } {

@@ -83,7 +83,7 @@ test('a folder is made for its owner alone, and is not reached through a link', 
   for (const name of [link, `${link}/`]) {
     t.throws(() => outputFolder(name), {
       instanceOf: ConflictError,
-      message: `\`${name}\` is a link: name the folder that it leads to`,
+      message: `\`${name}\` is a symbolic link: use the folder that it points to`,
     });
   }
   t.is(outputFolder(`${real}/`), real);

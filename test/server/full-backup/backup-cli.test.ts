@@ -9,19 +9,19 @@ import { temporaryFolder } from '#support/temp';
 /* Early refusals of `signet backup --all` and `signet restore --into`. */
 
 for (const [what, args, status, message] of [
-  [
-    'nothing to encrypt with',
-    ['backup', 'a', '--all'],
-    2,
-    /encrypt it with either `--passphrase-file` or `--recipient`/,
-  ],
+  ['nothing to encrypt with', ['backup', 'a', '--all'], 2, /encrypt it with `--passphrase-file` or `--recipient`/],
   [
     'two ways to encrypt',
     ['backup', 'a', '--all', '--passphrase-file', 'pass', '--recipient', 'age1x'],
     2,
     /either `--passphrase-file` or `--recipient`/,
   ],
-  ['a passphrase without --all', ['backup', 'a', '--passphrase-file', 'pass'], 2, /not encrypted: add `--all`/],
+  [
+    'a passphrase without --all',
+    ['backup', 'a', '--passphrase-file', 'pass'],
+    2,
+    /require `--all`: a backup of the store alone/,
+  ],
   ['a passphrase that others read', ['backup', 'a', '--all', '--passphrase-file', 'open'], 2, /can be read by others/],
   ['a short passphrase', ['backup', 'a', '--all', '--passphrase-file', 'short'], 2, /12 to 1024 characters/],
   ['a key that is none', ['backup', 'a', '--all', '--recipient', 'age1x'], 1, /not a recipient of age/],
@@ -32,7 +32,7 @@ for (const [what, args, status, message] of [
     /`.*c\.pem`, which the configuration names, cannot be copied \(ENOENT\)/,
   ],
   ['nothing to open with', ['restore', 'a', '--into', 'b'], 2, /either `--passphrase-file` or `--identity`/],
-  ['a passphrase without --into', ['restore', 'a', '--passphrase-file', 'pass'], 2, /is unpacked with `--into`/],
+  ['a passphrase without --into', ['restore', 'a', '--passphrase-file', 'pass'], 2, /require `--into`/],
   [
     'a complete backup in the place of a store',
     ['restore', 'age'],
@@ -43,7 +43,7 @@ for (const [what, args, status, message] of [
     'a backup of the store alone, to unpack',
     ['restore', 'store', '--into', 'b', '--passphrase-file', 'pass'],
     2,
-    /`store` is a backup of the store alone: without `--into`/,
+    /`store` is a backup of the store alone: run the command without `--into`/,
   ],
   [
     'a complete backup to check',

@@ -57,7 +57,7 @@ export function outstandingOf({ outstanding }: KnownIssuers, id: string): Outsta
 export function findIssuer({ configured }: KnownIssuers, id: string): ConfiguredIssuer {
   const [found, another] = configured.filter(({ issuer }) => issuer.id.startsWith(id.toLowerCase()));
   if (found !== undefined && another === undefined) return found;
-  throw new NotFoundError(`there is no issuer \`${id}\` in certificates.issuers: see \`signet ca list\``);
+  throw new NotFoundError(`issuer \`${id}\` is not in certificates.issuers: see \`signet ca list\``);
 }
 
 export function timeOf(seconds: number): string | null {

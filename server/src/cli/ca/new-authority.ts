@@ -37,7 +37,7 @@ interface OutOptions {
 /** Files of a new folder, of which none may exist. Throws `ConflictError`. */
 function newFiles<Name extends string>(out: string, names: readonly Name[]): (name: Name) => string {
   const folder = outputFolder(out);
-  for (const name of names) refuseExisting(join(folder, name), 'choose another --out');
+  for (const name of names) refuseExisting(join(folder, name), 'choose another folder with --out');
   return (name) => join(folder, name);
 }
 
@@ -156,7 +156,8 @@ async function makeIntermediate(options: IntermediateOptions): Promise<Record<st
 /** Throws `UsageError`. */
 function namesOf({ like, trustDomain, nameConstraints, crlUrl = [] }: IntermediateOptions): AuthorityNames {
   if (like !== undefined) return namesOfAuthority(readFileSync(like, 'utf8'));
-  if (trustDomain === undefined) throw new UsageError('say what it may certify: --like FILE, or --trust-domain NAME');
+  if (trustDomain === undefined)
+    throw new UsageError('specify what it may certify: --like FILE, or --trust-domain NAME');
   const domain = parseDomainName(trustDomain, 'trust domain');
   const listed = nameConstraints === true ? [] : nameConstraints;
   const permitted = permittedNames({ trustDomain: domain, nameConstraints: listed }, ['localhost', '127.0.0.1', '::1']);

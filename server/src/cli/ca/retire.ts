@@ -99,17 +99,17 @@ export async function retire(
 /** Throws `ConflictError`. */
 function refuseToRetire(known: KnownIssuers, { state, issuer }: ConfiguredIssuer, { force }: RetireOptions): void {
   if (state !== 'draining')
-    throw new ConflictError('the issuer is not draining: `signet ca rollover` to another one first');
+    throw new ConflictError('the issuer is not draining: run `signet ca rollover` to another one first');
   const { count, lastEnd } = outstandingOf(known, issuer.id);
   const reasons = [
     ...(count > 0
-      ? [`${count} of its certificates in force, the last one until ${formatTimestamp(lastEnd * 1000)}`]
+      ? [`${count} of its certificates are valid, the last one until ${formatTimestamp(lastEnd * 1000)}`]
       : []),
     ...serverCertificateReason(known, issuer.chainPem),
   ];
   if (reasons.length === 0) return;
-  const broken = 'without its revocation list, who checks whole chains refuses them';
-  if (force !== true) throw new ConflictError(`${reasons.join('; ')}: ${broken} (--force retires it nevertheless)`);
+  const broken = 'verifiers of whole chains refuse them without its revocation list';
+  if (force !== true) throw new ConflictError(`${reasons.join('; ')}: ${broken} (use --force to retire it anyway)`);
   for (const reason of reasons) warn(`${reason}: ${broken}`);
 }
 
@@ -119,5 +119,7 @@ function serverCertificateReason({ config, now }: KnownIssuers, chainPem: string
   const leaf = new X509Certificate(readFileSync(certificate));
   const ends = leaf.validToDate.getTime();
   if (ends < now * 1000 || !leaf.verify(new X509Certificate(chainPem).publicKey)) return [];
-  return [`the certificate of the server, \`${certificate}\`, is by it and valid until ${formatTimestamp(ends)}`];
+  return [
+    `the certificate of the server, \`${certificate}\`, was issued by it and is valid until ${formatTimestamp(ends)}`,
+  ];
 }

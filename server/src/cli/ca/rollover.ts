@@ -71,9 +71,9 @@ export async function rollOver(options: RolloverOptions, known: KnownIssuers): P
 }
 
 const prepared =
-  'restart the servers one after the other; once everybody who fetches /crl/chain has done so, run this again without --prepare';
+  'restart the servers one after the other; when all verifiers have fetched /crl/chain, run this again without --prepare';
 const rolled =
-  'restart the servers one after the other; once `signet ca list` shows no certificate of the one before, run `signet ca retire`';
+  'restart the servers one after the other; when `signet ca list` shows no certificate of the previous issuer, run `signet ca retire`';
 
 /** Throws `IssuerError`, `UsageError`. */
 function readSuccessor({ certificate, key }: RolloverOptions): Issuer {
@@ -90,14 +90,14 @@ function editOf(options: RolloverOptions, known: KnownIssuers, { id }: Issuer): 
   const entry = { certificate: pathInConfig(config, options.certificate), key: pathInConfig(config, options.key) };
   if (there === undefined) {
     if (configured.length >= issuerPlaces)
-      throw new ConflictError('certificates.issuers is full: `signet ca retire` one');
+      throw new ConflictError('certificates.issuers is full: remove an issuer with `signet ca retire`');
     return options.prepare === true ? { kind: 'add', entry } : { kind: 'lead', entry };
   }
   if (there.certificate !== resolve(options.certificate)) {
-    throw new ConflictError(`the issuer is configured already, with the certificate \`${there.certificate}\``);
+    throw new ConflictError(`the issuer is already configured, with the certificate \`${there.certificate}\``);
   }
-  if (options.prepare === true) throw new ConflictError('the issuer is configured already');
-  if (there.index === signingIssuer(known)?.index) throw new ConflictError('the issuer signs already');
+  if (options.prepare === true) throw new ConflictError('the issuer is already configured');
+  if (there.index === signingIssuer(known)?.index) throw new ConflictError('the issuer is already active');
   return { kind: 'lead', entry: there.index };
 }
 
@@ -132,6 +132,7 @@ function namesOfServer({ tls }: ServerConfig): NamesToIssue {
 
 function warnOf(issuer: Issuer, before: Issuer | undefined, { crl }: ServerConfig): void {
   const lost = before === undefined ? [] : lostNames(before, issuer);
-  if (lost.length > 0) warn(`the authority before may certify what this one may not: ${lost.join(', ')}`);
-  if (crl.roots.length === 0) warn('crl.roots is not set: who checks whole chains has no list of the root');
+  if (lost.length > 0) warn(`the previous authority may certify names that this one may not: ${lost.join(', ')}`);
+  if (crl.roots.length === 0)
+    warn('crl.roots is not set: verifiers of whole chains get no revocation list of the root');
 }

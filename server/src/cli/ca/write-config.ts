@@ -17,7 +17,7 @@ import { whileAlone } from '../while-alone.ts';
 export async function changeIssuers(config: ServerConfig, edit: IssuersEdit, dryRun: boolean): Promise<void> {
   const { file, provenance } = config;
   if (provenance.get('certificates.issuers') !== 'file') {
-    throw new ConfigError(file, ['certificates.issuers does not come from the file: change it where it is set']);
+    throw new ConfigError(file, ['certificates.issuers is not set in the file: change it where it is set']);
   }
   const path = realpathSync(file);
   const { uid, mode } = statSync(path);
@@ -37,7 +37,9 @@ export async function changeIssuers(config: ServerConfig, edit: IssuersEdit, dry
 function requireSameIssuers({ file, certificates }: ServerConfig): void {
   const now = loadConfig(file, processEnvironment()).certificates.issuers;
   if (isDeepStrictEqual(now, certificates.issuers)) return;
-  throw new ConflictError(`the issuers in \`${file}\` were changed meanwhile: see \`signet ca list\`, then try again`);
+  throw new ConflictError(
+    `the issuers in \`${file}\` were changed by another process: run \`signet ca list\`, then try again`,
+  );
 }
 
 /** A path as the configuration names it: relative to its folder for what is below that. */

@@ -59,7 +59,7 @@ function lifeFinding({ option, file }: CertificateFile, certificate: X509Certifi
   const name = `\`${nameOf(certificate)}\` in \`${file}\``;
   const check = option;
   if (state === 'future') {
-    const clock = 'compare the clock of this machine with that of others; if it is right, get another certificate';
+    const clock = 'check the clock of this machine; if it is right, get another certificate';
     return finding(check, 'failed', `${name} is not valid before ${span} from now`, clock);
   }
   if (state === 'ended') return finding(check, 'failed', `${name} expired ${span} ago`, advice);
@@ -68,7 +68,7 @@ function lifeFinding({ option, file }: CertificateFile, certificate: X509Certifi
 
 /** Findings about lives: one line for all that are valid, one for each other. */
 function livesOf(file: CertificateFile, now: number): Finding<string>[] {
-  const advice = 'replace it in the file, or take it out if nothing depends on it any more';
+  const advice = 'replace it in the file, or remove it if nothing depends on it';
   const all = file.certificates.map((certificate) => lifeFinding(file, certificate, now, advice));
   const bad = all.filter(({ state }) => state !== 'ok');
   if (bad.length > 0) return bad;
@@ -84,7 +84,7 @@ function authorityFindings(file: CertificateFile, now: number): Finding<string>[
 
 function nameFinding({ option, file }: CertificateFile, leaf: X509Certificate, host: string): Finding<string> {
   const isNamed = (isIP(host) === 0 ? leaf.checkHost(host, { subject: 'never' }) : leaf.checkIP(host)) !== undefined;
-  if (isNamed) return finding(option, 'ok', `it names \`${host}\`, the host that clients call`);
+  if (isNamed) return finding(option, 'ok', `it names \`${host}\`, the host that clients use`);
   const names = leaf.subjectAltName ?? 'no host';
   const advice = 'get a certificate with that name, or set `baseUrl` to one that it has';
   return finding(
@@ -107,9 +107,9 @@ function usageFindings({ option, file }: CertificateFile, leaf: X509Certificate)
 
 function chainFinding(server: CertificateFile, anchors: readonly X509Certificate[]): Finding<string> {
   const end = missingLink(server.certificates, anchors);
-  if (end === undefined) return finding(server.option, 'ok', 'it leads to an authority of `tls.clientCa` or the roots');
-  const advice =
-    'put the intermediate certificates behind the own one in its file, unless clients trust another authority';
+  if (end === undefined)
+    return finding(server.option, 'ok', 'it chains to an authority in `tls.clientCa` or the roots');
+  const advice = 'append the intermediate certificates to its file, unless clients trust another authority';
   return finding(
     server.option,
     'warning',
@@ -122,9 +122,9 @@ function issuerFindings(issuer: CertificateFile, roots: CertificateFile | undefi
   const lives = livesOf(issuer, now);
   if (roots === undefined) return lives;
   const end = missingLink(issuer.certificates, roots.certificates);
-  if (end === undefined) return [...lives, finding(issuer.option, 'ok', `it leads to a root in \`${roots.option}\``)];
-  const advice = `put the certificates up to the root behind its own one, and the root into \`${roots.option}\``;
-  const found = `no certificate for \`${end}\` is in \`${issuer.file}\` or \`${roots.option}\`: what it issues is trusted by nobody`;
+  if (end === undefined) return [...lives, finding(issuer.option, 'ok', `it chains to a root in \`${roots.option}\``)];
+  const advice = `append its intermediate certificates to its file, and add the root to \`${roots.option}\``;
+  const found = `no certificate for \`${end}\` is in \`${issuer.file}\` or \`${roots.option}\`: no verifier trusts the certificates that it issues`;
   return [...lives, finding(issuer.option, 'failed', found, advice)];
 }
 
@@ -144,7 +144,7 @@ function missingLink(chain: readonly X509Certificate[], anchors: readonly X509Ce
 }
 
 function listFinding({ option, file }: { option: string; file: string }, left: number): Finding<string> {
-  const advice = 'make it again with `signet ca root-crl`, where the key of the root is';
+  const advice = 'create it again with `signet ca root-crl` where the root key is';
   if (left <= 0) return finding(option, 'warning', `\`${file}\` ended ${spanOf(left)} ago`, advice);
   return finding(option, 'ok', `\`${file}\` is valid for ${spanOf(left)}`);
 }

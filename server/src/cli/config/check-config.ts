@@ -25,8 +25,8 @@ export async function checkConfig(config: ServerConfig, now: number): Promise<re
 
 function filesFinding({ problems }: ConfiguredFiles): Finding<string> {
   const check = 'files';
-  if (problems.length === 0) return { check, state: 'ok', found: 'all that the configuration names can be used' };
-  const found = `${problems.length} of those that the configuration names cannot be used`;
+  if (problems.length === 0) return { check, state: 'ok', found: 'all files in the configuration are usable' };
+  const found = `${problems.length} of the files in the configuration are not usable`;
   return { check, state: 'failed', found, advice: 'see below' };
 }
 
@@ -39,12 +39,12 @@ function problemFinding({ option, file, problem }: FileProblem): Finding<string>
 function addressFindings({ profile, baseUrl }: ServerConfig, host: string, basePath: string): Finding<string>[] {
   const check = 'baseUrl';
   if (host === '0.0.0.0' || host === '::') {
-    const advice = 'set `baseUrl` to what clients call';
-    return [{ check, state: 'failed', found: `no client can call \`${host}\``, advice }];
+    const advice = 'set `baseUrl` to the address that clients use';
+    return [{ check, state: 'failed', found: `clients cannot connect to \`${host}\``, advice }];
   }
   if (baseUrl !== undefined && basePath !== profile.basePath) {
     const found = `its path is \`${basePath || '/'}\`, that of the profile \`${profile.name}\` is \`${profile.basePath}\``;
-    const advice = 'nothing, if every client is configured with this path';
+    const advice = 'no action if all clients are configured with this path';
     return [{ check, state: 'warning', found, advice }];
   }
   return [];

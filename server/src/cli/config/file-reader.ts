@@ -23,10 +23,10 @@ const maxFileBytes = 4 * 1024 * 1024;
 
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'it does not exist',
-  ENOTDIR: 'a part of its path is not a folder',
+  ENOTDIR: 'part of its path is not a folder',
   EACCES: 'this user may not read it',
   EPERM: 'this user may not read it',
-  ELOOP: 'its links lead in a circle',
+  ELOOP: 'its symbolic links form a loop',
 };
 
 /** Reads files and gathers what is wrong with them. */
@@ -66,7 +66,7 @@ function readPlainFile(file: string): Buffer {
 }
 
 function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'it cannot be understood';
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'its content is not valid';
   return reasons[code] ?? code;
 }
 

@@ -14,9 +14,10 @@ export function secretFindings(secrets: readonly NamedFile[]): Finding<string>[]
   return secrets.flatMap(({ option: check, file }): Finding<string>[] => {
     const mode = statsOf(file)?.mode ?? 0;
     const advice = 'set its mode to 0600';
-    if ((mode & 0o007) !== 0) return [{ check, state: 'failed', found: `everybody may open \`${file}\``, advice }];
+    if ((mode & 0o007) !== 0)
+      return [{ check, state: 'failed', found: `\`${file}\` is readable by all users`, advice }];
     if ((mode & 0o070) === 0) return [];
-    return [{ check, state: 'warning', found: `the group of \`${file}\` may open it`, advice }];
+    return [{ check, state: 'warning', found: `\`${file}\` is readable by its group`, advice }];
   });
 }
 
@@ -40,8 +41,8 @@ async function portFinding(place: { option: string; host: string; port: number }
   const where = `port ${port} of \`${host}\``;
   if (code === undefined) return { check, state: 'ok', found: `${where} is free` };
   if (code === 'EADDRINUSE') {
-    const advice = 'nothing, if this server runs already; else look for the other program (`ss -ltnp`)';
-    return { check, state: 'warning', found: `${where} is taken`, advice };
+    const advice = 'no action if this server is already running; otherwise find the other program (`ss -ltnp`)';
+    return { check, state: 'warning', found: `${where} is in use`, advice };
   }
   const advice = portAdvices[code];
   return {
@@ -66,10 +67,10 @@ export async function storeFindings({ store, dataDir, workers }: ServerConfig): 
   if (store.kind === 'postgres') return [folderFinding(dataDir), ...(await checkPostgres(store, workers))];
   const check = 'store';
   if (statsOf(store.file) === undefined) {
-    const advice = '`signet serve` makes it; if there was one before, restore it (`signet restore`)';
+    const advice = '`signet serve` creates it; if a store existed before, restore it (`signet restore`)';
     return [
       folderFinding(dataDir),
-      { check, state: 'warning', found: `there is no store \`${store.file}\` yet`, advice },
+      { check, state: 'warning', found: `store \`${store.file}\` does not exist yet`, advice },
     ];
   }
   try {
@@ -78,7 +79,7 @@ export async function storeFindings({ store, dataDir, workers }: ServerConfig): 
     return [folderFinding(dataDir), { check, state: 'ok', found: `\`${store.file}\` can be read` }];
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
-    const advice = 'see what docs/guides/when-the-store-fails.md says of this text';
+    const advice = 'see this message in docs/guides/when-the-store-fails.md';
     return [folderFinding(dataDir), { check, state: 'failed', found: error.message, advice }];
   }
 }
@@ -94,11 +95,11 @@ function folderFinding(folder: string): Finding<string> {
   try {
     accessSync(there, constants.W_OK | constants.X_OK);
   } catch {
-    const advice = 'make it the folder of the user that runs the server, or check the configuration as that user';
+    const advice = 'change its owner to the user that runs the server, or run this check as that user';
     return { check, state: 'failed', found: `this user may not write to \`${there}\``, advice };
   }
   const found =
-    stats === undefined ? `\`${folder}\` is made at the first start` : `this user may write to \`${folder}\``;
+    stats === undefined ? `\`${folder}\` is created at the first start` : `this user may write to \`${folder}\``;
   return { check, state: 'ok', found };
 }
 

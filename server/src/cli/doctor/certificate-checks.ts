@@ -8,7 +8,7 @@ export interface IdentityTexts {
   readonly caBundle: string;
 }
 
-const renew = 'run `signet identity once --force`, or whatever gets certificates on this host';
+const renew = 'run `signet identity once --force`, or the program that renews certificates on this host';
 
 const register =
   'get a join token (`signet instance token <domain.service> <id>`), and run `signet identity once` with it here';
@@ -22,7 +22,7 @@ export function checkCertificate(texts: IdentityTexts, now: number): readonly Fi
       {
         check: 'certificate',
         state: 'failed',
-        found: 'none can be read: this host was never registered, or its files are of another user',
+        found: 'no certificate can be read: this host is not registered, or the files belong to another user',
         advice: register,
       },
     ];
@@ -51,13 +51,13 @@ function lifeOf(leaf: X509Certificate, now: number): Finding {
   const name = leaf.subject.replaceAll('\n', ', ');
   const check = 'certificate';
   if (now < from) {
-    const advice = 'compare the clock of this host with that of others; if it is right, get another certificate';
+    const advice = 'check the clock of this host; if it is right, get another certificate';
     return { check, state: 'failed', found: `${name} is not valid before ${spanOf(from - now)} from now`, advice };
   }
   if (now >= to) return { check, state: 'failed', found: `${name} ended ${spanOf(now - to)} ago`, advice: renew };
   if (leaf.keyUsage?.includes(clientAuth) !== true) {
-    const advice = 'get one with the extended key usage clientAuth: the server accepts no other from a client';
-    return { check, state: 'failed', found: `${name} has no client usage`, advice };
+    const advice = 'get a certificate with the extended key usage clientAuth, which the server requires';
+    return { check, state: 'failed', found: `${name} lacks the extended key usage clientAuth`, advice };
   }
   const found = `${name} is valid for ${spanOf(to - now)}`;
   return endsSoon(from, to, now) ? { check, state: 'warning', found, advice: renew } : { check, state: 'ok', found };
@@ -67,12 +67,12 @@ function keyOf(leaf: X509Certificate, key: string): Finding {
   const check = 'identity';
   try {
     if (leaf.checkPrivateKey(createPrivateKey(key))) {
-      return strengthOf(leaf) ?? { check, state: 'ok', found: 'the key is that of the certificate' };
+      return strengthOf(leaf) ?? { check, state: 'ok', found: 'the key matches the certificate' };
     }
-    const advice = 'give the two files that were made together; a renewal may have been cut short, run it again';
-    return { check, state: 'failed', found: 'the key is not that of the certificate', advice };
+    const advice = 'use the two files of the same renewal; if a renewal was interrupted, run it again';
+    return { check, state: 'failed', found: 'the key does not match the certificate', advice };
   } catch {
-    const advice = 'give an unencrypted PEM private key that this user may read';
+    const advice = 'use an unencrypted PEM private key that this user may read';
     return { check, state: 'failed', found: 'the key is not a PEM private key', advice };
   }
 }
@@ -84,7 +84,7 @@ function strengthOf({ publicKey }: X509Certificate): Finding | undefined {
   const bits = publicKey.asymmetricKeyDetails?.modulusLength ?? advisedRsaBits;
   if (bits >= advisedRsaBits) return undefined;
   const found = `the key is RSA with ${bits} bits`;
-  return { check: 'identity', state: 'warning', found, advice: 'make the next key on P-256, or with 3072 bits' };
+  return { check: 'identity', state: 'warning', found, advice: 'use P-256, or RSA with 3072 bits, for the next key' };
 }
 
 function chainOf(leaf: X509Certificate, issuers: X509Certificate[], roots: X509Certificate[], now: number): Finding {
@@ -94,17 +94,16 @@ function chainOf(leaf: X509Certificate, issuers: X509Certificate[], roots: X509C
   for (let steps = 0; steps < 8; steps += 1) {
     const root = roots.find((each) => at.fingerprint256 === each.fingerprint256 || isIssuer(at, each));
     if (root !== undefined) {
-      if (now < root.validToDate.getTime()) return { check, state: 'ok', found: 'it leads to an authority of --ca' };
-      const advice = 'get the present authorities from who runs the identity system';
-      return { check, state: 'failed', found: 'the authority of --ca has expired', advice };
+      if (now < root.validToDate.getTime()) return { check, state: 'ok', found: 'it chains to an authority in --ca' };
+      const advice = 'get the current CA certificates from the operator of the server';
+      return { check, state: 'failed', found: 'the authority in --ca has expired', advice };
     }
     const next = known.find((each) => each !== at && isIssuer(at, each));
     if (next === undefined) break;
     at = next;
   }
   const found = `no certificate for \`${at.issuer.replaceAll('\n', ', ')}\` is in the chain or in --ca`;
-  const advice =
-    'put the intermediate certificates behind the own one in its file, unless the server trusts another authority';
+  const advice = 'append the intermediate certificates to its file, unless the server trusts another authority';
   return { check, state: 'warning', found, advice };
 }
 

@@ -25,7 +25,12 @@ function checkPlain(host: string): readonly Finding[] {
   if (parseHost(host)?.host.startsWith('/') === true) return [];
   const advice = 'set `store.postgres.ca`, or use the folder of its socket';
   return [
-    { check: 'database', state: 'warning', found: 'it is spoken to without TLS, at a port of this machine', advice },
+    {
+      check: 'database',
+      state: 'warning',
+      found: 'connections to it are not encrypted, at a port of this machine',
+      advice,
+    },
   ];
 }
 
@@ -34,7 +39,7 @@ function checkSchema({ schemaProblem }: DatabaseFacts, { migrate }: DatabaseUse)
   if (schemaProblem === undefined) return { check, state: 'ok', found: 'it is up to date' };
   if (migrate === 'auto') {
     const advice =
-      'the next server that starts brings an older one up to date; any other needs the program that made it';
+      'the next server that starts migrates an older schema; a newer schema requires the version that created it';
     return { check, state: 'warning', found: schemaProblem, advice };
   }
   return {
@@ -49,7 +54,7 @@ function checkConnections(facts: DatabaseFacts, { workers, poolSize, listen }: D
   const check = 'connections';
   const { connections, usedByOthers, processes } = facts;
   const each = poolSize + (listen ? 1 : 0);
-  const advice = 'raise `max_connections` of the database, lower `store.postgres.poolSize`, or put a pooler in between';
+  const advice = 'raise `max_connections` of the database, lower `store.postgres.poolSize`, or use a connection pooler';
   const own = workers * each;
   const here = `${workers} ${workers === 1 ? 'process' : 'processes'} with ${each} connections each`;
   if (own > connections) {
@@ -74,12 +79,12 @@ function checkDurability({ synchronousStandbys, synchronousCommit, standbys }: D
   if (synchronousStandbys.trim() === '') {
     const found = `${connected}, none of them synchronous: changes that were acknowledged can be lost at a failover`;
     const advice =
-      'name two or more in `synchronous_standby_names`, e.g. `ANY 1 (a, b)`, or live with `signet store new-epoch`';
+      'name two or more in `synchronous_standby_names`, e.g. `ANY 1 (a, b)`, or accept the loss with `signet store new-epoch` after a failover';
     return [{ check, state: 'warning', found, advice }];
   }
   if (standbys === 0) {
-    const found = `no standby is connected, and \`synchronous_standby_names\` asks for some: changes wait for them`;
-    return [{ check, state: 'failed', found, advice: 'look at the standbys and at the log of the database' }];
+    const found = `no standby is connected, and \`synchronous_standby_names\` requires some: changes wait for them`;
+    return [{ check, state: 'failed', found, advice: 'check the standbys and the log of the database' }];
   }
   return [{ check, state: 'ok', found: `${connected}; changes wait for \`${synchronousStandbys}\`` }];
 }

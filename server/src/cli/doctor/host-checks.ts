@@ -27,7 +27,7 @@ export async function checkPostgres(
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
     const advice =
-      'check that the database runs and that `store.postgres` names its primary, the user, how it logs in and `ca`';
+      'check that the database runs, and that `store.postgres` has its primary, user, credentials and `ca`';
     return [{ check: 'database', state: 'failed', found: error.message, advice }];
   }
 }
@@ -39,10 +39,10 @@ async function checkMemory({ store: place, workers }: ServerConfig): Promise<Fin
     const members = await store.memberCount().finally(() => store.close());
     const problem = memoryProblem({ workers, bytesEach: estimatedBytes(members) }, memoryHere());
     if (problem !== undefined) return { check, state: 'warning', ...problem };
-    return { check, state: 'ok', found: `it will do for ${members.toLocaleString('en-US')} members` };
+    return { check, state: 'ok', found: `it is sufficient for ${members.toLocaleString('en-US')} members` };
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
-    const advice = 'see to the store first: what a server holds depends on what is in it';
+    const advice = 'correct the store first: the memory of a server depends on its content';
     return { check, state: 'warning', found: `the store cannot be read: ${error.message}`, advice };
   }
 }

@@ -15,15 +15,13 @@ const schema = z.object({
 /** Policy that was not looked at for this long is late, in milliseconds: updaters look every minute. */
 const lateMs = 600_000;
 
-const advice = 'check that `signet-updater run` runs on this host; `signet-updater check` says what stops it';
+const advice = 'check that `signet-updater run` runs on this host; `signet-updater check` shows problems';
 
 /** Findings about the age of the policy on this host, by the updater's status beside it. */
 export function checkPolicy(policyDir: string, now: number): readonly Finding[] {
   const status = readStatus(join(policyDir, 'status.json'));
   if (status === undefined) {
-    return [
-      { check: 'policy', state: 'failed', found: `there is no status of an updater in \`${policyDir}\``, advice },
-    ];
+    return [{ check: 'policy', state: 'failed', found: `no status of an updater found in \`${policyDir}\``, advice }];
   }
   return Object.entries(status.domains).map(([domain, { lastSuccess, expires, error }]) => {
     const problem = error === undefined ? '' : ` (${error})`;
@@ -32,7 +30,7 @@ export function checkPolicy(policyDir: string, now: number): readonly Finding[] 
       return finding('failed', `\`${domain}\` was never fetched${problem}`);
     }
     if (now >= end)
-      return finding('failed', `\`${domain}\` ended ${spanOf(now - end)} ago: everything is denied${problem}`);
+      return finding('failed', `\`${domain}\` expired ${spanOf(now - end)} ago: all access is denied${problem}`);
     if (now - seen > lateMs)
       return finding('warning', `\`${domain}\` was confirmed ${spanOf(now - seen)} ago${problem}`);
     return { check: 'policy', state: 'ok', found: `\`${domain}\` was confirmed ${spanOf(now - seen)} ago` };

@@ -5,18 +5,18 @@ import type { TlsProbe } from './probe-tls.ts';
 
 const advices: Partial<Record<SignetClientErrorCode, string>> = {
   unreachable: 'check that the server runs (`/healthz`), the address in --url, DNS, the firewall and the proxy',
-  'timed-out': 'something swallows the packets or the server is overloaded: check the firewall and the proxy',
+  'timed-out': 'packets are dropped or the server is overloaded: check the firewall and the proxy',
   tls: 'check that --ca holds the authority of the server and that --url has the name in its certificate',
-  'invalid-identity': 'give a certificate in force and its key that this user may read',
-  'server-error': 'the server has a problem: look at its log',
-  redirected: 'the address is not that of the API: it ends in a version such as /v1',
-  'response-malformed': 'the address is not that of the API: it ends in a version such as /v1',
+  'invalid-identity': 'use a valid certificate and a key that this user may read',
+  'server-error': 'the server has an internal error: see its log',
+  redirected: '--url is not the base URL of the API: it ends in a version such as /v1',
+  'response-malformed': '--url is not the base URL of the API: it ends in a version such as /v1',
 };
 
 const refusedAdvice: Partial<Record<number, string>> = {
   401: 'the server does not accept this certificate: it was revoked, its service is disabled, or its authority is unknown there',
-  403: 'a role certificate cannot do this: use the one of the service',
-  404: 'the address is not that of the API: it ends in a version such as /v1',
+  403: 'a role certificate is not accepted: use the certificate of the service',
+  404: '--url is not the base URL of the API: it ends in a version such as /v1',
 };
 
 /** Findings about the server at this address: its answers to this client, its keys, and the principal in its tokens. */
@@ -45,7 +45,7 @@ function checkKeys(purposes: readonly (string | undefined)[]): Finding {
   const check = 'keys';
   const missing = ['token', 'bundle'].filter((need) => !purposes.some((each) => each === undefined || each === need));
   if (missing.length === 0) return { check, state: 'ok', found: `${purposes.length} keys are published` };
-  const advice = 'look at `signet keys list` and the key files on the server';
+  const advice = 'check `signet keys list` and the key files on the server';
   return { check, state: 'failed', found: `no key is published for: ${missing.join(', ')}`, advice };
 }
 
@@ -53,7 +53,7 @@ function checkKeys(purposes: readonly (string | undefined)[]): Finding {
 function checkIssuer(issuer: string, baseUrl: string): readonly Finding[] {
   const isLocal = (url: string) => isLoopback(URL.parse(url)?.hostname.replace(/^\[|\]$/g, '') ?? '');
   if (!isLocal(issuer) || isLocal(baseUrl)) return [];
-  const advice = 'set `baseUrl` of the server to what clients call, and `issuer` if that is another address';
+  const advice = 'set `baseUrl` of the server to the address that clients use, and `issuer` if it is different';
   return [{ check: 'address', state: 'warning', found: `the issuer of its tokens is ${issuer}`, advice }];
 }
 
@@ -71,7 +71,7 @@ export function checkTlsProbe(probe: TlsProbe, now: number): readonly Finding[] 
       check: 'server certificate',
       state: soon ? 'warning' : 'ok',
       found: left,
-      ...(soon && { advice: 'renew it on the server; it is taken up without a restart' }),
+      ...(soon && { advice: 'renew it on the server; the server reloads it without a restart' }),
     },
   ];
   if (date !== undefined) findings.push(checkClock(date - now));
@@ -84,5 +84,5 @@ function checkClock(skew: number): Finding {
   if (size <= toleratedSkewMs) return { check, state: 'ok', found: 'the clocks agree' };
   const found = `the clock of this host is ${spanOf(skew)} ${skew > 0 ? 'behind' : 'ahead of'} the server's`;
   const state = size > dangerousSkewMs ? 'failed' : 'warning';
-  return { check, state, found, advice: 'let NTP set the clock (`timedatectl status`), here and on the server' };
+  return { check, state, found, advice: 'set the clock with NTP (`timedatectl status`), here and on the server' };
 }

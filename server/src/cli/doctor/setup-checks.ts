@@ -15,15 +15,15 @@ export function checkAddresses(config: ServerConfig): Finding {
   const { baseUrl, issuer } = addressesOf(config, listen.port);
   if (isLoopback(listen.host)) {
     if (isLoopback(hostOf(baseUrl))) return { check, state: 'ok', found: `clients on this machine call ${baseUrl}` };
-    const found = `\`baseUrl\` is ${baseUrl}, and the server listens for this machine alone (\`listen.host\` ${listen.host})`;
-    const advice = 'set `listen.host`, e.g. to `0.0.0.0`, unless a balancer on this machine passes connections on';
+    const found = `\`baseUrl\` is ${baseUrl}, but the server accepts connections from this machine only (\`listen.host\` ${listen.host})`;
+    const advice = 'set `listen.host`, e.g. to `0.0.0.0`, unless a load balancer on this machine forwards connections';
     return { check, state: 'warning', found, advice };
   }
-  const advice = 'set `baseUrl` to what clients call, and let `tls.certificate` hold its host';
+  const advice = 'set `baseUrl` to the address that clients use, and let `tls.certificate` hold its host';
   for (const [option, address] of Object.entries({ baseUrl, issuer })) {
     const host = hostOf(address);
     if (!isLoopback(host) && host !== '0.0.0.0' && host !== '::') continue;
-    const found = `\`${option}\` is ${address}, and the server listens for other machines (\`listen.host\` ${listen.host})`;
+    const found = `\`${option}\` is ${address}, but the server accepts connections from other machines (\`listen.host\` ${listen.host})`;
     return { check, state: 'warning', found, advice };
   }
   return { check, state: 'ok', found: `clients call ${baseUrl}` };
@@ -36,9 +36,9 @@ export function checkRootKey({ file, tls, certificates }: ServerConfig): Finding
   const keys = new Set(roots.flatMap(rootKeysIn));
   const folders = new Set([...roots, file].map((path) => dirname(path)));
   const found = [...folders].flatMap(keyFilesIn).find((path) => keys.has(publicHalfOf(path) ?? ''));
-  if (found === undefined) return { check, state: 'ok', found: 'no unencrypted key of a root is here' };
-  const advice = 'copy it to a place that is offline, and delete it here: no server needs it';
-  return { check, state: 'warning', found: `the unencrypted key of the root is here: \`${found}\``, advice };
+  if (found === undefined) return { check, state: 'ok', found: 'no unencrypted root key is on this machine' };
+  const advice = 'move it to offline storage: no server needs it';
+  return { check, state: 'warning', found: `the unencrypted root key is on this machine: \`${found}\``, advice };
 }
 
 /** The public keys of the self-signed certificates in a file. */

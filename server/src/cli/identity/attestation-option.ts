@@ -28,5 +28,5 @@ async function fromCommand(command: string): Promise<string> {
   const text = output.trim();
   if (status === 0 && text !== '') return text;
   const how = status === 0 ? 'printed nothing' : `ended with ${status === undefined ? 'a signal' : `status ${status}`}`;
-  throw new SignetClientError('invalid-argument', `the command that attests the instance ${how}`);
+  throw new SignetClientError('invalid-argument', `the command of --attestation-command ${how}`);
 }

@@ -40,5 +40,5 @@ export async function writeClientConfig(files: ClientFolder, server: ServerAddre
     ...(serverIdentity !== undefined && { serverIdentity }),
   };
   await writeOutput(files.ca, readFileSync(caBundle, 'utf8'), { force, mode: 0o644 });
-  await writeOutput(files.config, `# Made by signet\n${stringify(values)}`, { force, mode: 0o644 });
+  await writeOutput(files.config, `# Created by signet\n${stringify(values)}`, { force, mode: 0o644 });
 }

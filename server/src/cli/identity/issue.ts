@@ -32,7 +32,7 @@ export function issueCommand(): Command {
 }
 
 export function parseDays(text: string): number {
-  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('it must be a number of days from 1 to 999');
+  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('must be a number of days from 1 to 999');
   return Number(text);
 }
 
@@ -40,7 +40,7 @@ export function parseDays(text: string): number {
 export function warnOfShorterLife(days: number | undefined, askedAt: number, notAfter: number): void {
   // A day is the shortest life that can be asked for: an hour is a clock that is off.
   if (days === undefined || askedAt + days * 86_400_000 - notAfter <= 3_600_000) return;
-  warn(`it ends at ${formatTimestamp(notAfter)}: the server allows no life of ${days} days`);
+  warn(`it expires at ${formatTimestamp(notAfter)}: the server does not allow a lifetime of ${days} days`);
 }
 
 async function issueIdentity(principal: string, options: IssueOptions): Promise<void> {

@@ -27,7 +27,7 @@ export function baseUrlOf({ baseUrl, host, port, hostNames, profile }: Reached):
     const example = `--base-url ${addressOf('signet.example.com', port === 0 ? 4443 : port, profile)}`;
     const or = port === 0 ? '' : ', or --host-name with its name';
     throw new UsageError(
-      `--host ${host} listens for other machines: say by which address they call the server, as with ${example}${or}`,
+      `--host ${host} accepts connections from other machines: specify the address that they use, as with ${example}${or}`,
     );
   }
   return port === 0 ? undefined : checked(addressOf(name ?? 'localhost', port, profile));
@@ -42,6 +42,6 @@ export function addressOf(name: string, port: number, profile: ProfileRules['nam
 function checked(text: string): string {
   const parsed = httpsAddress.safeParse(text);
   if (!parsed.success) throw new UsageError(`--base-url ${parsed.error.issues[0]?.message}`);
-  if (hostOf(text).startsWith('*')) throw new UsageError('--base-url must hold the name of one host');
+  if (hostOf(text).startsWith('*')) throw new UsageError('--base-url must have the name of one host');
   return text.replace(/\/+$/, '');
 }

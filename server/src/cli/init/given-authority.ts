@@ -46,7 +46,7 @@ export function readAuthority(
     const chain = certificatesInPem(issuer.chainPem);
     const own = new X509Certificate(chain[0] ?? root);
     if (own.checkIssued(own)) {
-      throw new UsageError('it is a root: the key of a root does not belong on a server, make an authority below it');
+      throw new UsageError('it is a root: a root key must not be on a server, create an authority below it');
     }
     const fault = authorityFault(chain, root, epochSeconds(clock));
     if (fault !== undefined) throw new UsageError(fault);
@@ -71,10 +71,12 @@ function textOf(option: string, file: string): string {
 
 function oneRoot(text: string): Buffer {
   if (text.includes('PRIVATE KEY-----')) {
-    throw new UsageError('--root holds a private key: give the certificate alone, no server needs the key of a root');
+    throw new UsageError(
+      '--root contains a private key: use a file with the certificate only, no server needs the root key',
+    );
   }
   const [root, ...more] = text.includes('-----BEGIN CERTIFICATE-----') ? certificatesInPem(text) : [];
-  if (root === undefined || more.length > 0) throw new UsageError('--root must hold one certificate, PEM');
+  if (root === undefined || more.length > 0) throw new UsageError('--root must contain one certificate, PEM');
   return root;
 }
 
@@ -89,7 +91,7 @@ function keyOf(file: string): string {
   } catch (error) {
     throw fail(error instanceof Error ? error.message : String(error));
   }
-  if (isEncryptedKey(text)) throw fail(`\`${file}\` is encrypted, and a server has to read it without being asked`);
+  if (isEncryptedKey(text)) throw fail(`\`${file}\` is encrypted, but a server cannot prompt for a passphrase`);
   try {
     return createPrivateKey(text).export({ format: 'pem', type: 'pkcs8' }).toString();
   } catch {

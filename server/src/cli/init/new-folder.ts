@@ -54,7 +54,7 @@ export async function fillNewFolder<Result>(folder: string, fill: (at: At) => Pr
 
 async function fillAlone<Result>(folder: string, fill: (at: At) => Promise<Result>): Promise<Result> {
   await using lock = await lockFile(join(folder, lockName), { waitMs: 0 });
-  if (lock === undefined) throw new ConflictError(`another command is making a server in \`${folder}\``);
+  if (lock === undefined) throw new ConflictError(`another command is creating a server in \`${folder}\``);
   const { at, undo } = openNewFolder(folder);
   try {
     return await fill(at);
@@ -83,8 +83,8 @@ function openNewFolder(folder: string): NewFolder {
 }
 
 function refusal(folder: string, [first = '', ...more]: readonly string[]): string {
-  const exists = `\`${join(folder, first)}\` exists: nothing is overwritten`;
+  const exists = `\`${join(folder, first)}\` exists: nothing was overwritten`;
   if ([first, ...more].includes(configName)) return exists;
   const names = [first, ...more].map((name) => `\`${name}\``).join(', ');
-  return `${exists}; there is no \`${configName}\`, so if an earlier \`signet init\` did not end, remove ${names} and run it again`;
+  return `${exists}; there is no \`${configName}\`, so if an earlier \`signet init\` was interrupted, remove ${names} and run it again`;
 }

@@ -18,11 +18,11 @@ export function nextSteps(made: Initialised, signet: string): readonly Step[] {
   return [
     serve,
     {
-      about: `in another terminal, as ${administrator.name}: see that the server answers`,
+      about: `in another terminal, as ${administrator.name}: check that the server answers`,
       commands: [`export SIGNET_CONFIG=${quote(administrator.client)}`, call('doctor')],
     },
     {
-      about: 'a domain with a service; the server may vouch for its machines, administrators may register them',
+      about: 'create a domain with a service; the server may attest its instances, administrators may register them',
       commands: [
         call(`domain create films --admin ${administrator.name}`),
         call('service create films api'),
@@ -33,7 +33,7 @@ export function nextSteps(made: Initialised, signet: string): readonly Step[] {
       ],
     },
     {
-      about: 'the first machine of that service: a join token, good for one registration, and its certificate',
+      about: 'the first instance of that service: a join token for one registration, and its certificate',
       commands: [
         `(umask 077 && ${call('instance token films.api films-1')} > films-1.token)`,
         call(
@@ -42,7 +42,7 @@ export function nextSteps(made: Initialised, signet: string): readonly Step[] {
       ],
     },
     {
-      about: 'a role for it, and its first token',
+      about: 'create a role for it, and get its first token',
       commands: [
         call('role create films reader'),
         call('role add films reader films.api'),
@@ -60,7 +60,7 @@ export function describeInitialised(made: Initialised, signet: string): string {
     `configuration  ${made.config}`,
     ...(made.baseUrl === null ? [] : [`server         ${made.baseUrl}`]),
     `root           SHA-256 ${root.fingerprint}`,
-    '               compare it where somebody is given the certificates in',
+    '               compare it when you copy the certificates in',
     `               ${made.caBundle}`,
     ...rootKeyLines(root, signet),
     ...(administrator === undefined ? [] : administratorLines(administrator)),
@@ -77,8 +77,8 @@ function rootKeyLines({ key, isEncrypted }: Initialised['root'], signet: string)
   if (key === undefined) return [];
   return [
     `key of root    ${key}, ${isEncrypted === true ? 'encrypted with the passphrase' : 'not encrypted'}`,
-    '               no server needs it: copy it to a place that is offline, and delete it here;',
-    `               \`${signet} ca root-crl\` takes it from there`,
+    '               no server needs it: move it to offline storage;',
+    `               \`${signet} ca root-crl\` reads it there`,
   ];
 }
 
@@ -86,6 +86,6 @@ function administratorLines({ name, certificate, key, notAfter, policy }: NonNul
   return [
     `administrator  ${name}, by ${policy}`,
     `certificate    ${certificate}, until ${notAfter}`,
-    `its key        ${key}: who has it administers this server`,
+    `its key        ${key}: whoever has it can administer this server`,
   ];
 }

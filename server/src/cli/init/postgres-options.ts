@@ -54,9 +54,9 @@ export function postgresSettings(options: PostgresOptions): PostgresSettings | u
     key: file(options.postgresKey),
   };
   if (Object.values(given).every((value) => value === undefined)) return undefined;
-  if (given.hosts === undefined) throw new UsageError(`${flags.hosts} must say where the database is`);
+  if (given.hosts === undefined) throw new UsageError(`${flags.hosts} is required with the other PostgreSQL options`);
   if ((given.certificate === undefined) !== (given.key === undefined)) {
-    throw new UsageError(`${flags.certificate} and ${flags.key} belong together`);
+    throw new UsageError(`${flags.certificate} and ${flags.key} must be used together`);
   }
   const parsed = configSchema.shape.store.safeParse({ kind: 'postgres', postgres: given });
   if (parsed.success) return parsed.data.postgres;

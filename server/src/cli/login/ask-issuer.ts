@@ -48,7 +48,7 @@ export async function askIssuer(question: IssuerQuestion): Promise<string> {
 
 function endedBy(reason: unknown): string {
   const isLate = reason instanceof DOMException && reason.name === 'TimeoutError';
-  return isLate ? 'nobody has logged in within the time of `--timeout`' : 'the login was stopped';
+  return isLate ? 'the login was not completed within `--timeout`' : 'the login was cancelled';
 }
 
 async function discover({ issuer, ca, clientSecret }: IssuerQuestion): Promise<oidc.Configuration> {
@@ -66,7 +66,7 @@ async function discover({ issuer, ca, clientSecret }: IssuerQuestion): Promise<o
 function fetchWith(fetch: BoundedFetch): oidc.CustomFetch {
   return (url, { method, headers, body, signal }) => {
     if (body !== null && body !== undefined && typeof body !== 'string' && !(body instanceof URLSearchParams)) {
-      throw new TypeError('only text is sent to an issuer');
+      throw new TypeError('the request body must be text');
     }
     return fetch(url, { method, headers, signal, ...(body !== undefined && { body }) });
   };
@@ -74,7 +74,7 @@ function fetchWith(fetch: BoundedFetch): oidc.CustomFetch {
 
 /** The words of the issuer where it refused, else what is wrong with its answer. Neither holds a code or a token. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'it cannot be asked';
+  if (!(error instanceof Error)) return 'it cannot be reached';
   if ('error' in error && typeof error.error === 'string') {
     const description = 'error_description' in error ? error.error_description : undefined;
     return `it answered \`${error.error}\`${typeof description === 'string' ? `: ${description}` : ''}`;

@@ -27,7 +27,11 @@ export async function openLoopback(state: string): Promise<Loopback> {
     const url = isOver ? undefined : answerOf(request, origin, state);
     if (url === undefined) return reply(response, 404, 'There is nothing here.');
     isOver = true;
-    reply(response, 200, 'Signet has the answer of the issuer. You can close this page and go back to the terminal.');
+    reply(
+      response,
+      200,
+      'Signet received the response of the issuer. You can close this page and return to the terminal.',
+    );
     // Stops listening; this answer is still sent.
     server.close();
     resolve(url);

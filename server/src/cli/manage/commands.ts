@@ -137,7 +137,7 @@ export function timeOf(text: string): string {
   if (span === null) {
     if (/^\d{4}-\d\d-\d\dT/.test(text)) return text;
     throw new UsageError(
-      `\`${text}\` is not a time: give one such as \`2027-01-01T00:00:00Z\`, \`7d\`, \`12h\` or \`30m\``,
+      `\`${text}\` is not a time: use one such as \`2027-01-01T00:00:00Z\`, \`7d\`, \`12h\` or \`30m\``,
     );
   }
   const unitMs = new Map([
@@ -152,7 +152,7 @@ export function timeOf(text: string): string {
 /** Parser for options that take an integer. */
 export function wholeNumber(text: string): number {
   if (/^\d{1,10}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be an integer.');
+  throw new InvalidArgumentError('must be an integer');
 }
 
 /** The members that are there, without those that are undefined. */

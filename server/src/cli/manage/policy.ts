@@ -159,7 +159,7 @@ function readYaml(file: string): unknown {
 function addCondition(text: string, known: ConditionOptions = {}): ConditionOptions {
   const [, key, operator, value] = /^([^=:]+)(?::([^=]+))?=(.+)$/.exec(text) ?? [];
   if (key === undefined || value === undefined) {
-    throw new InvalidArgumentError('It must be key=value or key:operator=value.');
+    throw new InvalidArgumentError('must be key=value or key:operator=value');
   }
   return { ...known, [key]: operator === undefined ? value : { operator: operator.toUpperCase(), value } };
 }

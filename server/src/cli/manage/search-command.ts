@@ -22,7 +22,7 @@ export function searchCommand(): Command {
     .action(
       action(async ({ member, resource, action: wanted, ...options }: SearchOptions) => {
         const query = given({ member, resource, action: wanted });
-        if (Object.keys(query).length === 0) throw new UsageError('give --member, --resource or --action');
+        if (Object.keys(query).length === 0) throw new UsageError('--member, --resource or --action is required');
         await list(options, ['search'], query);
       }),
     );

@@ -67,10 +67,10 @@ export function accessNotes({ impact, impactTotals }: Plan): readonly string[] {
 /** `3 to add, 1 to change, 2 to remove; 2 principals gain access, 1 loses access`. */
 export function describeTotals({ add, change, remove, access }: PlanTotals): string {
   const objects = `${add} to add, ${change} to change, ${remove} to remove`;
-  if (access === undefined) return `${objects}; access cannot be told`;
+  if (access === undefined) return `${objects}; changes of access cannot be determined`;
   const { gain, lose, isExact } = access;
   const least = isExact ? '' : 'at least ';
-  if (gain + lose === 0 && isExact) return `${objects}; nobody gains or loses access`;
+  if (gain + lose === 0 && isExact) return `${objects}; no principal gains or loses access`;
   const gains = `${least}${gain} ${gain === 1 ? 'principal gains' : 'principals gain'} access`;
   return `${objects}; ${gains}, ${least}${lose} ${lose === 1 ? 'loses' : 'lose'} access`;
 }

@@ -103,7 +103,7 @@ interface Part {
 function folded({ title, sections }: Part, room: number): string {
   const count = sections.reduce((sum, { lines }) => sum + lines.length, 0);
   const frame = (texts: readonly string[], left: number) => {
-    const cut = left === 0 ? [] : [`${left} more lines: \`signet plan --format json\` has all.`];
+    const cut = left === 0 ? [] : [`${left} more lines: \`signet plan --format json\` lists all.`];
     return [`<details><summary>${title} (${count} lines)</summary>`, ...texts, ...cut, '</details>'].join('\n\n');
   };
   const texts: string[] = [];

@@ -108,7 +108,8 @@ function countChanges(impact: NonNullable<Plan['impact']>): { readonly gains: nu
 
 function formatOf({ format, json = false }: PlanOptions): Format {
   if (!json) return format ?? 'text';
-  if (format !== undefined && format !== 'json') throw new UsageError('--json is --format json: give one of them');
+  if (format !== undefined && format !== 'json')
+    throw new UsageError('--json means --format json: use only one of them');
   return 'json';
 }
 

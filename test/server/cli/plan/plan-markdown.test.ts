@@ -96,7 +96,7 @@ for (const [note, text] of [
     const markdown = planMarkdown(largePlan(200, text));
     t.true(Buffer.byteLength(markdown) <= 65_000, `${Buffer.byteLength(markdown)} bytes`);
     for (const part of markdown.split('<details>').slice(1)) {
-      t.regex(part, /^\n\d+ more lines: `signet plan --format json` has all\.\n\n<\/details>/m);
+      t.regex(part, /^\n\d+ more lines: `signet plan --format json` lists all\.\n\n<\/details>/m);
       t.regex(part, /^`{3,}diff\n/m, 'there is room for something of each');
     }
   });
@@ -154,7 +154,9 @@ test('documents of which no plan can be made: the first problems, and the rest o
 test('an impact that cannot be told, or not in full, is said', (t) => {
   const { impact: _, ...plan } = planOf([{}]);
   const unknown = planMarkdown({ ...plan, totals: { add: 1, change: 0, remove: 0 } });
-  t.true(unknown.startsWith('### Signet plan: 1 to add, 0 to change, 0 to remove; access cannot be told\n'));
+  t.true(
+    unknown.startsWith('### Signet plan: 1 to add, 0 to change, 0 to remove; changes of access cannot be determined\n'),
+  );
   t.true(unknown.includes('| `films` | 1 | 0 | 0 | ? | ? |') && unknown.includes('too entangled'));
   const impact = [accessOf('gain', 'media.player', 'films', 'film')];
   const impactTotals = { gains: 5000, losses: 2, isExact: true };

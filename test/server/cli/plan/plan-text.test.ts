@@ -128,7 +128,9 @@ test('colors on request alone where standard output is no terminal', async (t) =
   };
   const plain = await plan();
   t.true(
-    plain.startsWith('films\n  + role viewer\n\n1 to add, 0 to change, 0 to remove; nobody gains or loses access\n'),
+    plain.startsWith(
+      'films\n  + role viewer\n\n1 to add, 0 to change, 0 to remove; no principal gains or loses access\n',
+    ),
   );
   t.true((await plan({ FORCE_COLOR: '1' })).includes('\u001b[32m+ role viewer\u001b[39m'));
   t.is(await plan({ FORCE_COLOR: '0' }), plain);
