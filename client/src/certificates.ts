@@ -115,11 +115,10 @@ export class Certificates {
     const parts = parseArguments(() => splitPrincipal(parsePrincipalName(name, 'principal')));
     if (parts === undefined) throw new SignetClientError('invalid-identity', 'the certificate names no service');
     if (parts.domain === 'user') {
-      const help =
-        'an operator has the next one made (`signet identity issue`), or the person logs in (`signet login`)';
+      const help = 'get the next certificate from an operator (`signet identity issue`) or with `signet login`';
       throw new SignetClientError(
         'invalid-identity',
-        `\`${name}\` is a person, and only services renew themselves: ${help}`,
+        `\`${name}\` is a person, and only services can renew their certificate: ${help}`,
       );
     }
     const csr = requestWith(createPrivateKey(key), { commonName: name, ...altNamesOf(certificate) });
@@ -154,13 +153,13 @@ function altNamesOf(certificate: string): Pick<RequestedNames, 'uris' | 'dnsName
 function requireOwn(certificate: string, principal: string, key: string): void {
   const leaf = new X509Certificate(certificate);
   if (commonName(leaf.subject) === principal && leaf.checkPrivateKey(createPrivateKey(key))) return;
-  throw malformed('its certificate is not the one that was asked for');
+  throw malformed('its certificate does not match the request');
 }
 
 function readIssued(certificate: string): IssuedCertificate {
   try {
     return { certificate, notAfter: new X509Certificate(certificate).validToDate.getTime() };
   } catch {
-    throw malformed('it holds no certificate');
+    throw malformed('it contains no certificate');
   }
 }

@@ -137,7 +137,7 @@ function unknownKey(isReplaced: boolean): SignetClientError {
   return new SignetClientError(
     'unknown-key',
     isReplaced
-      ? 'none of the keys that the server publishes was known before; a new client takes them, if they were replaced on purpose'
+      ? 'none of the published keys was known before; if they were replaced on purpose, create a new client'
       : 'the key is not published',
   );
 }

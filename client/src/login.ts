@@ -62,7 +62,7 @@ export async function createLogin(options: LoginOptions): Promise<Login> {
       const leaf = readLeaf(certificate);
       const principal = commonName(leaf.subject);
       if (principal !== answer['name'] || !leaf.checkPrivateKey(createPrivateKey(key))) {
-        throw malformed('its certificate is not the one that was asked for');
+        throw malformed('its certificate does not match the request');
       }
       return { principal, certificate, key, issuers, notAfter: leaf.validToDate.getTime() };
     },
@@ -73,7 +73,7 @@ function readLeaf(certificate: string): X509Certificate {
   try {
     return new X509Certificate(certificate);
   } catch {
-    throw malformed('it holds no certificate');
+    throw malformed('it contains no certificate');
   }
 }
 

@@ -69,7 +69,7 @@ export class SshCertificates {
     });
     const answer = decodeObject(body);
     const [first] = Array.isArray(answer['certificates']) ? answer['certificates'] : [];
-    if (!isObject(first)) throw malformed('it holds no certificate');
+    if (!isObject(first)) throw malformed('it contains no certificate');
     const certificate = stringMember(first, 'certificate');
     return { ...readSshCertificate(certificate), certificate, signer: stringMember(answer, 'certificateSigner') };
   }
@@ -111,7 +111,7 @@ export function readSshCertificate(line: string): SshCertificateFacts {
 function readBlob(blob: Buffer): SshCertificateFacts {
   let at = 0;
   const take = (size: number): Buffer => {
-    if (at + size > blob.length) throw malformed('the SSH certificate is cut off');
+    if (at + size > blob.length) throw malformed('the SSH certificate is truncated');
     at += size;
     return blob.subarray(at - size, at);
   };

@@ -43,7 +43,7 @@ function requireCurrentHandshake({ isTrusted }: AppDeps): Middleware {
   return (ctx, next) => {
     if (isTrusted(ctx.req.socket)) return next();
     const headers = { Connection: 'close', 'Retry-After': '1' };
-    throw new HttpError(503, 'an authority of clients was removed: connect again', headers);
+    throw new HttpError(503, 'a client authority was removed: connect again', headers);
   };
 }
 

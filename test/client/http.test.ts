@@ -122,7 +122,7 @@ const misbehaviours: readonly Misbehaviour[] = [
   {
     note: 'a compressed answer',
     respond: (_, response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end('bomb'),
-    error: () => ({ code: 'response-malformed', message: 'the answer is compressed though that was not asked for' }),
+    error: () => ({ code: 'response-malformed', message: 'the response is compressed, which was not requested' }),
   },
   {
     note: 'no JSON',
@@ -140,7 +140,7 @@ const misbehaviours: readonly Misbehaviour[] = [
     timeoutMs: 1000,
     error: ({ server }) => ({
       code: 'timed-out',
-      message: `no whole answer from \`localhost:${server.port}\` in time`,
+      message: `no complete response from \`localhost:${server.port}\` in time`,
     }),
   },
   {
@@ -149,7 +149,7 @@ const misbehaviours: readonly Misbehaviour[] = [
     timeoutMs: 1000,
     error: ({ server }) => ({
       code: 'timed-out',
-      message: `no whole answer from \`localhost:${server.port}\` in time`,
+      message: `no complete response from \`localhost:${server.port}\` in time`,
     }),
   },
   {
@@ -189,7 +189,7 @@ test('a name that does not exist', async (t) => {
   t.is(code, 'unreachable');
   t.regex(
     String(message),
-    /^`nowhere\.invalid` cannot be reached \((ENOTFOUND|EAI_AGAIN)\): the name cannot be resolved$/,
+    /^`nowhere\.invalid` cannot be reached \((ENOTFOUND|EAI_AGAIN)\): the host name cannot be resolved$/,
   );
 });
 

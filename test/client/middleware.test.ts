@@ -197,7 +197,7 @@ test('an upgrade passes only when it is granted, and is answered otherwise', asy
   const player = await pki.issue('media.player');
   t.deepEqual(await upgrade('/movie', player), ['101', 'hello 0']);
   t.deepEqual(await upgrade('/movie', await pki.issue('media.guest')), refused(403, 'access is not granted'));
-  t.deepEqual(await upgrade('/MOVIE', player), refused(400, 'path can be read in more than one way'));
+  t.deepEqual(await upgrade('/MOVIE', player), refused(400, 'path is ambiguous'));
   t.deepEqual(await upgrade('/other', player), refused(404, 'unknown endpoint'));
   t.deepEqual(await upgrade('/fails', player), refused(500, 'internal error'));
 });

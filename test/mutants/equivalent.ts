@@ -478,8 +478,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'policy-engine/src/loader/policy-directory.ts',
-    from: "const error = cause instanceof PolicyEngineError ? cause : unreadable('it cannot be understood', cause);",
-    to: "const error = true ? cause : unreadable('it cannot be understood', cause);",
+    from: "const error = cause instanceof PolicyEngineError ? cause : unreadable('its content is not valid', cause);",
+    to: "const error = true ? cause : unreadable('its content is not valid', cause);",
     reason: 'loading throws nothing else; the other branch is for a fault of our own',
   },
   {

@@ -422,7 +422,7 @@ test('a registration with a join token that ends while it is under way gives not
   await store.certificates.intend({ ...row, holder, provider: key.provider, instanceId: key.instanceId }, 2);
   const given = { serial: '01', fingerprint: 'f', notAfter: 100 };
   const details = { clientOnly: false, joinToken: 'digest', at: 3 };
-  await t.throwsAsync(store.instances.register(key, given, details), { message: /was spent or ended meanwhile/ });
+  await t.throwsAsync(store.instances.register(key, given, details), { message: /was used or has expired/ });
   t.is(await store.instances.find(key), undefined);
 });
 
@@ -510,7 +510,7 @@ test("a neighbour's certificate raises an alarm and revokes nobody", async (t) =
     ],
     'one record for a certificate a minute',
   );
-  const warnings = world.log.filter(({ msg }) => msg === 'a certificate was used to refresh an instance not its own');
+  const warnings = world.log.filter(({ msg }) => msg === 'a certificate was used to refresh another instance');
   t.deepEqual(
     warnings.map(({ level, serial, instanceId }) => [level, serial === presented, instanceId]),
     [

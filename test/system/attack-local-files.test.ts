@@ -87,7 +87,7 @@ test('an authority is not made where others could put another one in its place',
   chmodSync(open, 0o777);
   const below = await signetIn(open, 'init', 'new');
   t.is(below.status, 2);
-  t.regex(below.stderr, /^signet: folder `[^`]*` can be changed by others, who could replace what is in it: [^\n]*\n$/);
+  t.regex(below.stderr, /^signet: folder `[^`]*` is writable by other users, who could replace its files: [^\n]*\n$/);
   t.deepEqual(readdirSync(open), []);
 
   const folder = temporaryFolder(t);

@@ -30,7 +30,7 @@ test('a backup that was tampered with makes nobody an operator', async (t) => {
   const attacks: readonly (readonly [alterations: string, said: RegExp, ...options: string[]])[] = [
     [trigger, /holds trigger evil, which no version of this program makes: restore a backup/],
     [trigger, /holds trigger evil, /, '--digest', digest],
-    [makeEvilAdmin, /was changed after it was made/],
+    [makeEvilAdmin, /was changed after it was created/],
     [makeEvilAdmin, /has another digest: `[0-9a-f]{64}`/, '--digest', digest],
     [`${makeEvilAdmin} drop table backup_seal`, /has no seal: use `--digest`/],
   ];
@@ -72,7 +72,7 @@ test('a server that does not have the key takes a backup by the digest that was 
   t.is(refused.status, 78);
   t.regex(
     refused.stderr,
-    /was sealed under a key that is not here: use `--digest` with the digest that `signet backup` /,
+    /was sealed with a key that is not on this machine: use `--digest` with the digest that `signet backup` /,
   );
   const wrong = await there.signet(
     'restore',

@@ -59,13 +59,13 @@ test('a certificate is made on the machine of the server, counts, is in the audi
 
   const missing = await local('certificate', 'issue', 'sys.auth.operator', '--out', 'other');
   t.is(missing.status, 1);
-  t.regex(missing.stderr, /^signet: `sys\.auth\.operator` is not a service that is enabled/);
+  t.regex(missing.stderr, /^signet: `sys\.auth\.operator` is not an enabled service of `sys\.auth`/);
   t.deepEqual(JSON.parse((await local('audit', 'list', '--subject', 'sys.auth.operator', '--json')).stdout), []);
   const another = await local('certificate', 'issue', 'user.joe', '--days', '31', '--out', 'joe', '--json');
   t.is(another.status, 0, another.stderr);
   t.deepEqual(another.stderr.split('\n').slice(0, -1), [
-    `signet: warning: it ends at ${JSON.parse(another.stdout).notAfter}: the server allows no life of 31 days`,
-    'signet: warning: `user.joe` has no role in `sys.auth`: `signet apply` its document with this member of `admin`',
+    `signet: warning: it expires at ${JSON.parse(another.stdout).notAfter}: the server does not allow a lifetime of 31 days`,
+    'signet: warning: `user.joe` has no role in `sys.auth`: add it to `admin` in that domain document and run `signet apply`',
   ]);
 
   const revoked = await local('certificate', 'revoke', serialNumber);

@@ -340,8 +340,8 @@ test('the doctor finds nothing in a running world, and says what is wrong in oth
   const at = ['--url', 'https://localhost:1/v1', '--ca', caBundle, '--policy-dir', folder];
   const ill = await world.signet('doctor', '--cert', cert, '--key', key, ...at);
   t.is(ill.status, 1);
-  t.regex(ill.stdout, /FAILED {3}identity: the key is not that of the certificate\n {9}what to do: give the two files/);
-  t.regex(ill.stdout, /FAILED {3}policy: there is no status of an updater in/);
+  t.regex(ill.stdout, /FAILED {3}identity: the key does not match the certificate\n {9}what to do: use the two files/);
+  t.regex(ill.stdout, /FAILED {3}policy: no status of an updater found in/);
   const own = world.state.identities['media.guest'] ?? { cert: '', key: '' };
   const alone = await world.signet('doctor', '--cert', own.cert, '--key', own.key, ...at);
   t.regex(
@@ -368,14 +368,14 @@ test('the configuration of a client is found with --config and SIGNET_CONFIG', a
   const token = (await world.signet('--config', elsewhere, 'token', 'get', '--domain', 'catalog')).stdout.trim();
   t.regex((await world.signet('--config', elsewhere, 'token', 'inspect', token)).stdout, /^signature +holds/m);
 
-  const given = 'give --as, or --cert and --key, or --config with the configuration of a client';
+  const given = 'use --as, or --cert and --key, or --config with a client configuration';
   const refused = async (file: string, ...command: string[]) => {
     const { status, stderr } = await world.signet('--config', file, ...command.filter((word) => word !== '--json'));
     return [status, stderr.trim()];
   };
   const none = join(folder, 'nowhere.yaml');
   t.deepEqual(await refused(none, ...ask), [2, `signet: \`${none}\` cannot be read (ENOENT): ${given}`]);
-  const isOther = 'is not the configuration of a client, which has baseUrl, certificate, key and caBundle';
+  const isOther = 'is not a client configuration: baseUrl, certificate, key and caBundle are required';
   t.deepEqual(await refused(dev, ...ask), [2, `signet: \`${dev}\` ${isOther}: ${given}`]);
   const broken = join(folder, 'broken.yaml');
   writeFileSync(broken, 'baseUrl: [');

@@ -94,7 +94,7 @@ for (const [note, fault, code] of faults) {
     t.is((await player('/readyz?for=writes')).status, 503);
     undo();
     t.deepEqual(await statuses(10, () => addRole(world)), [201]);
-    await until('the store is read again', () => server.errors().includes('store can be read again'));
+    await until('the store is read again', () => server.errors().includes('store is readable again'));
     t.notRegex(server.errors(), /worker ended|unexpected error|node:internal/);
     const lines = server
       .errors()

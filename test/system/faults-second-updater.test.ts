@@ -44,7 +44,7 @@ test('one updater has the directory, however the others come and however it ends
   const updater = (command: string) => runProgram(process.execPath, [updaterScript, command, '--config', config]);
   const refusal =
     `signet-updater: policy directory \`${policyDir}\` is in use by another updater: ` +
-    'stop it, or give this one a `policyDir` of its own\n';
+    'stop it, or set another `policyDir` for this one\n';
 
   const first = await startDaemon(t, config);
   for (const command of ['run', 'once']) {

@@ -60,7 +60,7 @@ test('works without a home, and a port that is taken is said in one line', async
   t.deepEqual({ status, stdout }, { status: 1, stdout: '' });
   t.regex(
     stderr,
-    /^signet: preparing .*\nsignet: starting the token server\nsignet: token server ended with exit status 1: listen\.port: port \d+ of `.*` is in use: end the program .*EADDRINUSE.*\n$/,
+    /^signet: preparing .*\nsignet: starting the token server\nsignet: token server ended with exit status 1: listen\.port: port \d+ of `.*` is in use: stop the other program .*EADDRINUSE.*\n$/,
   );
 });
 
@@ -92,7 +92,7 @@ for (const [name, args, status, stderr] of [
     'a folder of something else',
     ['dev', '--data', '/usr'],
     2,
-    /^signet: folder `\/usr` holds files of something else\n$/,
+    /^signet: folder `\/usr` contains files that signet dev did not create\n$/,
   ],
   [
     'a configuration that is not there',

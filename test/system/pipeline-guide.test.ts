@@ -115,7 +115,7 @@ test('GitHub: a comment with the plan, and what is merged is applied', async (t)
   appendFileSync(join(folder, 'policies', 'media.yaml'), '  radio: {}\n');
   t.true(await run(stepsOf(planText)));
   t.regex(read('gh'), /^pr comment 7 --edit-last --create-if-none --body-file .*plan\.md\n$/);
-  const summary = '### Signet plan: 1 to add, 0 to change, 0 to remove; nobody gains or loses access\n';
+  const summary = '### Signet plan: 1 to add, 0 to change, 0 to remove; no principal gains or loses access\n';
   t.true(read('comments').startsWith(summary));
   t.true(await run(stepsOf(applyText)));
   t.true(read('summary').startsWith(summary));

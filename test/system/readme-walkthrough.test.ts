@@ -46,7 +46,7 @@ test('the commands of README and walkthrough do what they say', async (t) => {
   const [tryIt, change, ...others] = blocksOf(page).map(({ text }) => stepsOf(text));
   t.deepEqual(others, []);
   const tokenStep = tryIt?.find(({ commands }) => commands.startsWith('TOKEN='));
-  const readStep = tryIt?.find(({ about }) => about.includes('lets a reader read: 200'));
+  const readStep = tryIt?.find(({ about }) => about.includes('allows a reader to read: 200'));
   const [refused, applied, denied, explained, stopped, ...more] = change ?? [];
   if (!token || !read || !explain || !tokenStep || !readStep) return t.fail('a step is missing');
   if (!refused || !applied || !denied || !explained || !stopped) return t.fail('a step is missing');

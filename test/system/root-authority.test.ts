@@ -82,7 +82,7 @@ test('a list of another authority is not written over, and what is no certificat
   copyFileSync(join(other, 'ca/root.crl.pem'), at('foreign.pem'));
   const before = [readFileSync(list), readFileSync(at('foreign.pem'))];
   const refused: readonly (readonly [says: RegExp, status: number, ...args: readonly string[]])[] = [
-    [/is the list of another authority: nothing is overwritten/, 2, '--out', at('foreign.pem')],
+    [/is the list of another authority: it was not overwritten/, 2, '--out', at('foreign.pem')],
     [/is not a certificate of this root/, 2, '--out', list, '--revoke', join(folder, 'server.cert.pem')],
     [/neither a file nor a serial number/, 2, '--out', list, '--revoke', 'missing.pem'],
     [/must be a number of days from 1 to 36500/, 2, '--out', list, '--days', '0'],
@@ -182,11 +182,8 @@ test('names and addresses that cannot be meant are refused before anything is ma
     [['--name-constraints', '10.0.0.0/33'], /`10\.0\.0\.0\/33` is neither a DNS name nor a network/],
     [['--name-constraints', 'not a name'], /`not a name` is neither a DNS name nor a network/],
     [['--host-name', 'not a name'], /--host-name must be a DNS name or an address, got `not a name`/],
-    [['--root', 'root.pem'], /--root, --issuer-cert and --issuer-key belong together/],
-    [
-      ['--root', 'a', '--issuer-cert', 'b', '--issuer-key', 'c', '--name-constraints'],
-      /are for an authority that is made/,
-    ],
+    [['--root', 'root.pem'], /--root, --issuer-cert and --issuer-key must be used together/],
+    [['--root', 'a', '--issuer-cert', 'b', '--issuer-key', 'c', '--name-constraints'], /cannot be used with --root/],
     [['--crl-url', 'http://pki.example/crl'], /must hold `\{issuer\}` once/],
     [['--crl-url', 'ldap://pki.example/{issuer}'], /must be an http or https address/],
   ] as const) {

@@ -226,7 +226,7 @@ test('only one updater has the directory; the next gets it when the first ends',
   const first = await lockDirectory(folder, nodeFileSystem);
   t.like(await t.throwsAsync(lockDirectory(folder, nodeFileSystem)), {
     code: 'locked',
-    message: `policy directory \`${folder}\` is in use by another updater: stop it, or give this one a \`policyDir\` of its own`,
+    message: `policy directory \`${folder}\` is in use by another updater: stop it, or set another \`policyDir\` for this one`,
   });
   await first[Symbol.asyncDispose]();
   const second = await lockDirectory(folder, nodeFileSystem);

@@ -107,8 +107,8 @@ test('run takes another configuration into use on SIGHUP, and keeps the one befo
   t.regex(error(), /domains.0: not a domain name/);
   child.kill('SIGTERM');
   t.is(await exited, 0);
-  t.regex(errors(), /configuration taken into use/);
-  t.regex(errors(), /not a domain name.*configuration cannot be used, the one before stays in use/);
+  t.regex(errors(), /configuration loaded/);
+  t.regex(errors(), /not a domain name.*configuration cannot be loaded, the previous one stays in use/);
 });
 
 test('run ends on SIGTERM while the server is silent', async (t) => {
@@ -127,7 +127,7 @@ test('a run that the server asked to leave out is left out, whoever asks for it'
   const { child, errors, exited } = start(t, ['run', '--config', world.configFile, '--json']);
   await once(createInterface({ input: child.stdout }), 'line');
   child.kill('SIGHUP');
-  await until('it is left out', () => errors().includes('run left out, as the server asked'), deadlineMs);
+  await until('it is left out', () => errors().includes('run skipped, as requested by the server'), deadlineMs);
   child.kill('SIGTERM');
   t.is(await exited, 0);
   t.deepEqual(world.bundleRequests(), ['catalog -']);
@@ -142,7 +142,7 @@ test('a second updater on the same directory ends with 6 and disturbs nothing', 
   t.is(second.status, 6);
   t.is(
     second.stderr.trim(),
-    `signet-updater: policy directory \`${world.policyDir}\` is in use by another updater: stop it, or give this one a \`policyDir\` of its own`,
+    `signet-updater: policy directory \`${world.policyDir}\` is in use by another updater: stop it, or set another \`policyDir\` for this one`,
   );
   for (const command of ['status', 'check']) {
     const { status, stderr } = await ended(start(t, [command, '--config', world.configFile]));
@@ -381,7 +381,7 @@ test('--version says which one it is', async (t) => {
 test('--help ends with 0 and lists the exit statuses', async (t) => {
   const { status, stdout } = await ended(start(t, ['--help']));
   t.is(status, 0);
-  t.regex(stdout, /Exit status: 0 everything fresh/);
+  t.regex(stdout, /Exit status: 0 all up to date/);
 });
 
 test('an updater without any domain says so, in every command and its exit status', async (t) => {
@@ -389,7 +389,7 @@ test('an updater without any domain says so, in every command and its exit statu
   mkdirSync(join(world.folder, 'domains.d'));
   const { domains: _, ...settings } = parse(readFileSync(world.configFile, 'utf8'));
   writeFileSync(world.configFile, stringify({ ...settings, domainsDir: 'domains.d', logLevel: 'silent' }));
-  const says = 'there is no domain to follow: name one in `domains` or in a file of `domainsDir`';
+  const says = 'no domain to follow: add one to `domains` or to a file in `domainsDir`';
   const run = async (...args: string[]) => await finished(...args, '--config', world.configFile);
   t.deepEqual(await run('once'), { status: 1, stdout: `${says}\n`, stderr: '' });
   t.like(JSON.parse((await run('once', '--json')).stdout), { exitStatus: 1, domains: {}, problem: says });

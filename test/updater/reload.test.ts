@@ -164,7 +164,7 @@ const overall: readonly (readonly [
   [['fresh', 'fresh'], {}, 'ok: 2 domains, 2 fresh', 0],
   [['fresh', 'stale', 'expired'], {}, 'degraded: 3 domains, 1 fresh, 1 stale, 1 expired', 5],
   [['stale', 'missing'], {}, 'stale: 2 domains, 1 stale, 1 missing', 1],
-  [[], {}, 'degraded: 0 domains; there is no domain to follow: name one in `domains` or in a file of `domainsDir`', 1],
+  [[], {}, 'degraded: 0 domains; no domain to follow: add one to `domains` or to a file in `domainsDir`', 1],
   [[], { selection: { domains: 0, error: 'none' } }, 'degraded: 0 domains; list of domains: none', 1],
   [['fresh'], undefined, 'stale: 1 domain, 1 fresh; no run has ended yet', 1],
   [['fresh'], { lastRun: '2025-12-31T23:49:59.999Z' }, /^stale: .*is the updater running\?$/, 1],

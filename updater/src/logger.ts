@@ -26,16 +26,17 @@ export function logReport(logger: Logger, report: RunReport, now: number): void 
   }
   if (report.idle !== undefined) logger.warn({ error: report.idle }, 'no domain to follow');
   logSelection(logger, report);
-  if (report.status.keys.error !== undefined) logger.warn({ error: report.status.keys.error }, 'keys not refreshed');
+  if (report.status.keys.error !== undefined)
+    logger.warn({ error: report.status.keys.error }, 'keys could not be refreshed');
   for (const error of report.problems) logger.error({ error }, 'run could not be recorded');
   logger.debug({ exitStatus: report.exitStatus }, 'run ended');
 }
 
 function logSelection(logger: Logger, { selected, status }: RunReport): void {
   for (const domain of selected?.added ?? []) logger.info({ domain }, 'domain names this host');
-  for (const domain of selected?.leaving ?? []) logger.warn({ domain }, 'domain does not name this host any more');
+  for (const domain of selected?.leaving ?? []) logger.warn({ domain }, 'domain no longer names this host');
   for (const domain of selected?.removed ?? [])
-    logger.warn({ domain }, 'bundle removed: its domain did not name this host for a day');
+    logger.warn({ domain }, 'bundle removed: its domain has not named this host for a day');
   if (status.selection?.error !== undefined)
     logger.warn({ error: status.selection.error }, 'list of domains not updated');
 }

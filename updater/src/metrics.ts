@@ -24,7 +24,7 @@ export function metricsText(status: Status, counts: Counts, now: number): string
   const ofDomains = (value: (domain: Status['domains'][string]) => number | undefined): Series[] =>
     domains.map(([name, domain]) => ({ label: `domain="${escaped(name)}"`, value: value(domain) }));
   return [
-    metric('signet_updater_bundle_age_seconds', 'gauge', 'How long ago the bundle on disk was issued.', [
+    metric('signet_updater_bundle_age_seconds', 'gauge', 'Age of the bundle on disk since it was issued.', [
       ...ofDomains(({ issued }) => secondsSince(issued, now)),
     ]),
     metric('signet_updater_bundle_expiry_timestamp_seconds', 'gauge', 'When the bundle on disk expires.', [
@@ -36,7 +36,7 @@ export function metricsText(status: Status, counts: Counts, now: number): string
       'When the server last confirmed the bundle on disk, or gave a newer one.',
       ofDomains(({ lastSuccess }) => secondsOf(lastSuccess)),
     ),
-    metric('signet_updater_outcomes_total', 'counter', 'What became of domains in runs.', [
+    metric('signet_updater_outcomes_total', 'counter', 'Results of domain updates in runs.', [
       ...outcomeKinds.map((kind) => ({ label: `outcome="${kind}"`, value: counts.get(kind) ?? 0 })),
     ]),
     metric('signet_updater_last_run_timestamp_seconds', 'gauge', 'When the last run ended.', [

@@ -26,7 +26,7 @@ const commands: readonly [name: string, about: string, load: () => Promise<Act>]
 ];
 
 const exitStatuses = `
-Exit status: 0 everything fresh, 1 stale or refused by the server, 2 usage, configuration or unsafe directory,
+Exit status: 0 all up to date, 1 stale or refused by the server, 2 usage, configuration or unsafe directory,
 3 no trusted connection to the server, 4 storage, 5 bad, expired or older bundle, 6 another updater has the directory.`;
 
 /** The command line: what it takes. `run` does what a command is for. */

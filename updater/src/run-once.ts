@@ -127,7 +127,7 @@ function domainsOf({ domains, selection }: RunDeps): readonly DomainName[] {
 /** Outcome for the domains that were not requested after this one. */
 function postponedBy(outcome: Outcome): Outcome | undefined {
   if (outcome.kind !== 'refused' || outcome.retryAfterSeconds === undefined) return undefined;
-  return { kind: 'postponed', message: `the server asked to come back in ${outcome.retryAfterSeconds} seconds` };
+  return { kind: 'postponed', message: `the server requested a retry in ${outcome.retryAfterSeconds} seconds` };
 }
 
 function earliestReturn(outcomes: readonly Outcome[], now: number): number | undefined {

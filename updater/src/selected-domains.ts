@@ -15,7 +15,7 @@ export const selectedSchema = z.object({
 const maxFileBytes = 4 << 20;
 
 /** Problem of a host without any domain, where no list of domains has an error of its own. */
-export const nothingToFollow = 'there is no domain to follow: name one in `domains` or in a file of `domainsDir`';
+export const nothingToFollow = 'no domain to follow: add one to `domains` or to a file in `domainsDir`';
 
 /** Grace period of a domain that does not name this host any more: a day to correct a mistake. Milliseconds. */
 const keptFor = 86_400_000;

@@ -146,7 +146,7 @@ export class Selection {
     const { configured, directory, maxDomains } = this.#deps;
     if (isHeld) {
       return (
-        `no domain names \`${reader}\` in \`bundleReaders\` any more: those that did are kept; if that is meant, remove ` +
+        `no domain names \`${reader}\` in \`bundleReaders\` any more: previous ones are kept; if this is intended, remove ` +
         `\`${fileNames.domains}\` in \`${directory.path}\``
       );
     }

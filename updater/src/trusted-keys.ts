@@ -165,7 +165,7 @@ export class TrustedKeys implements KeySource {
     if (!(await directory.has(fileNames.keys))) return;
     throw new PolicyEngineError(
       'keys-replaced',
-      'none of the keys that the server publishes was known before: they are not taken; if the keys of the server were replaced ' +
+      'none of the published keys was known before: they are not accepted; if the keys of the server were replaced ' +
         `on purpose, remove \`${fileNames.keys}\` in \`${directory.path}\``,
     );
   }

@@ -77,7 +77,7 @@ export class Http {
       servers.failed(baseUrl);
       failure = outcome;
     }
-    return failure ?? new SignetClientError('invalid-argument', 'there is no server to ask');
+    return failure ?? new SignetClientError('invalid-argument', 'no server is configured');
   }
 
   async #sendTo(baseUrl: string, request: HttpRequest): Promise<HttpResponse | SignetClientError> {
@@ -109,7 +109,9 @@ export class Http {
     const { connectTimeoutMs, readTimeoutMs, clock } = this.#options;
     const deadline = new AbortController();
     const expire = () =>
-      deadline.abort(new SignetClientError('timed-out', `no whole answer from \`${new URL(baseUrl).host}\` in time`));
+      deadline.abort(
+        new SignetClientError('timed-out', `no complete response from \`${new URL(baseUrl).host}\` in time`),
+      );
     // undici's own time-outs restart with every byte; these two do not
     let timer = setTimeout(expire, connectTimeoutMs + readTimeoutMs);
     try {
@@ -182,7 +184,7 @@ async function readLimited(
     const encoding = headers['content-encoding'] ?? 'identity';
     if (encoding !== 'identity') {
       // we ask for none, so a small answer cannot grow beyond the limit when it is unpacked
-      throw new SignetClientError('response-malformed', 'the answer is compressed though that was not asked for');
+      throw new SignetClientError('response-malformed', 'the response is compressed, which was not requested');
     }
     const chunks: Buffer[] = [];
     let size = Number(headers['content-length'] ?? 0) > limit ? limit + 1 : 0;

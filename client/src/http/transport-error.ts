@@ -34,18 +34,18 @@ export function isBrokenConnection(error: unknown): boolean {
 const explanations: readonly (readonly [codes: RegExp, text: string])[] = [
   [
     /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER_CERT(_LOCALLY)?|VERIFY_LEAF_SIGNATURE))$/,
-    'its certificate was issued by none of the CA certificates that the client was given: give those of this server',
+    'its certificate was not issued by a CA certificate of the client: use the CA certificates of this server',
   ],
   [/^(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)$/, 'its certificate is for another host name'],
   [/^CERT_HAS_EXPIRED$/, 'its certificate has expired'],
-  [/^CERT_NOT_YET_VALID$/, 'its certificate is not valid yet: compare the clocks'],
+  [/^CERT_NOT_YET_VALID$/, 'its certificate is not valid yet: check the clocks'],
   [
     /^ERR_SSL_.*_ALERT_(.*CERTIFICATE.*|UNKNOWN_CA|ACCESS_DENIED)$/,
     'it refused the client certificate: it must be one that this server or its authority issued',
   ],
-  [/^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/, 'it does not speak TLS on this port'],
+  [/^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/, 'it does not support TLS on this port'],
   [/^ECONNREFUSED$/, 'nothing listens on this port'],
-  [/^(ENOTFOUND|EAI_AGAIN)$/, 'the name cannot be resolved'],
+  [/^(ENOTFOUND|EAI_AGAIN)$/, 'the host name cannot be resolved'],
 ];
 
 function explanationOf(code: string): string {
@@ -63,7 +63,7 @@ export function transportError(error: unknown, host: string): SignetClientError 
     return new SignetClientError('closed', 'the client was closed during the request', options);
   }
   if (codes.some((each) => timeOuts.has(each))) {
-    return new SignetClientError('timed-out', `no whole answer from \`${host}\` in time`, options);
+    return new SignetClientError('timed-out', `no complete response from \`${host}\` in time`, options);
   }
   const impostor = causesOf(error).find((each) => 'code' in each && each.code === serverIdentityCode);
   if (impostor !== undefined) return new SignetClientError('tls', impostor.message, options);

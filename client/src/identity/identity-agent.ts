@@ -171,7 +171,7 @@ class Agent implements IdentityAgent {
   async #register(signal: AbortSignal | undefined): Promise<ReceivedIdentity> {
     const data = await this.#options.attestation('register');
     if (data === undefined) {
-      throw new SignetClientError('invalid-argument', 'there is nothing to attest the instance with');
+      throw new SignetClientError('invalid-argument', 'attestation data is missing');
     }
     return this.#transport.register(data, signal);
   }

@@ -85,7 +85,7 @@ function received(answer: JsonObject, { domain, service }: InstanceName, key: st
   const issuers = stringMember(answer, 'x509CertificateSigner');
   const leaf = readLeaf(certificate);
   if (commonName(leaf.subject) !== `${domain}.${service}` || !leaf.checkPrivateKey(createPrivateKey(key))) {
-    throw malformed('its certificate is not the one that was asked for');
+    throw malformed('its certificate does not match the request');
   }
   const ssh = answer['sshCertificate'];
   return {
@@ -102,7 +102,7 @@ function readLeaf(certificate: string): X509Certificate {
   try {
     return new X509Certificate(certificate);
   } catch {
-    throw malformed('it holds no certificate');
+    throw malformed('it contains no certificate');
   }
 }
 

@@ -88,6 +88,6 @@ function explain(error: unknown, peer: Peer, signal: AbortSignal | undefined, ti
   if (signal?.aborted)
     return new SignetClientError('aborted', 'the request was aborted by the caller', { cause: error });
   if (timeout.aborted)
-    return new SignetClientError('timed-out', `no whole answer from \`${host}\` in time`, { cause: error });
+    return new SignetClientError('timed-out', `no complete response from \`${host}\` in time`, { cause: error });
   return transportError(error, host);
 }

@@ -31,7 +31,7 @@ const sliceLength = 512;
 export function* decodePayload(value: unknown, athenzBundles = false): Steps<BundlePayload> {
   const data = object(value, 'payload');
   if (data['policyVersions'] !== undefined) {
-    throw malformed('payload holds chosen versions of policies, not those in force');
+    throw malformed('payload contains selected policy versions, not the active ones');
   }
   const policyData = object(data['policyData'], 'policyData');
   const payload = {

@@ -144,7 +144,7 @@ function rollback(found: BundleFloor, floor: BundleFloor): PolicyEngineError {
 function equivocation(found: BundleFloor): PolicyEngineError {
   return new PolicyEngineError(
     'bundle-equivocation',
-    `bundle has other policies than one accepted before under the same ${isOfAthenz(found) ? 'time' : 'epoch and version'} (${inWords(found)})`,
+    `bundle has different policies than one accepted before with the same ${isOfAthenz(found) ? 'time' : 'epoch and version'} (${inWords(found)})`,
   );
 }
 

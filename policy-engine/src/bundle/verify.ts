@@ -160,7 +160,7 @@ function readJws(value: unknown): Jws {
   if (!isRecord(value)) throw malformed('it must be an object');
   const { payload, protected: protectedHeader, signature, header, signatures, signedPolicyData } = value;
   if (signedPolicyData !== undefined && payload === undefined) {
-    throw malformed('it has the older form of Athenz; only the JWS form is read (`jwsPolicySupport` of zpu)');
+    throw malformed('it has the older form of Athenz; only the JWS form is supported (`jwsPolicySupport` of zpu)');
   }
   const text = typeof payload === 'string' ? encoder.encode(payload) : payload;
   if (!(text instanceof Uint8Array) || typeof protectedHeader !== 'string' || typeof signature !== 'string') {

@@ -281,7 +281,7 @@ export class PolicyDirectory {
       state.error = undefined;
       return true;
     } catch (cause) {
-      const error = cause instanceof PolicyEngineError ? cause : unreadable('it cannot be understood', cause);
+      const error = cause instanceof PolicyEngineError ? cause : unreadable('its content is not valid', cause);
       if (mayPass.has(error.code)) state.identity = undefined;
       if (state.error?.error.message !== error.message) reportFault(this.#options, error, file);
       state.error = { error, at: now };

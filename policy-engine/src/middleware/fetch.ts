@@ -22,7 +22,7 @@ export function protect(handler: FetchHandler, options: FetchProtectOptions): (r
   if (typeof options.peer !== 'function') {
     throw new PolicyEngineError(
       'invalid-options',
-      '`peer` must be a function: a Fetch request says nothing of its connection',
+      '`peer` must be a function: a Fetch request has no information about its connection',
     );
   }
   return async (request) => {

@@ -73,7 +73,7 @@ export function checkProtectOptions(options: unknown, more: readonly string[] = 
   const unknown = Object.keys(options).find((name) => !names.includes(name));
   if (unknown !== undefined) throw invalid(`\`${unknown}\` is not an option of protect${didYouMean(unknown, names)}`);
   const { engine, rule, tokenHeaders, rfc6750, caseSensitive, proxies, certificate, onRefusal }: Loose = options;
-  if (!hasDecide(engine)) throw invalid('`engine` must be an engine: what `PolicyEngine.open` gives');
+  if (!hasDecide(engine)) throw invalid('`engine` must be an engine returned by `PolicyEngine.open`');
   checkRule(rule);
   if (tokenHeaders !== undefined && !isHeaderList(tokenHeaders)) {
     throw invalid('`tokenHeaders` must be an array of at least one name of a header');
@@ -90,7 +90,9 @@ export function checkProtectOptions(options: unknown, more: readonly string[] = 
 function checkRule(rule: unknown): void {
   if (typeof rule === 'function') return;
   if (typeof rule !== 'object' || rule === null) {
-    throw invalid("`rule` must be a function, or what is asked for, such as { action: 'read', resource: 'movie' }");
+    throw invalid(
+      "`rule` must be a function, or an action and resource, such as { action: 'read', resource: 'movie' }",
+    );
   }
   const { action, resource }: { action?: unknown; resource?: unknown } = rule;
   checkName('action', action, maxActionLength);

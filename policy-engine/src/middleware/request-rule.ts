@@ -66,7 +66,7 @@ export class RequestRule {
     this.#options = options;
     this.#served = new ServedDomains(options.domains ?? engineDomains);
     if (engineDomains === undefined || this.#served.isWithin(engineDomains)) return;
-    throw new PolicyEngineError('invalid-options', '`domains` must be among those that the engine was told');
+    throw new PolicyEngineError('invalid-options', '`domains` must be among those of the engine');
   }
 
   /** Throws `PolicyEngineError('invalid-options')` unless every resource will have a domain. */
@@ -76,7 +76,7 @@ export class RequestRule {
     if (isTold) return this;
     throw new PolicyEngineError(
       'invalid-options',
-      '`domains` is required: say which domains this service serves, here or to the engine',
+      '`domains` is required: set the domains that this service serves, here or in the engine',
     );
   }
 
@@ -86,7 +86,7 @@ export class RequestRule {
     if (path === undefined) return refused(400, 'path is not in canonical form');
     const asked = this.#ask(request, path);
     if (this.#readings(request, path).some((other) => !isSame(this.#ask(request, other), asked))) {
-      return refused(400, 'path can be read in more than one way');
+      return refused(400, 'path is ambiguous');
     }
     if (asked === undefined) return refused(404, 'unknown endpoint');
     const qualified = this.#served.qualify(asked.resource);

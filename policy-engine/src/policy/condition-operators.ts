@@ -66,14 +66,14 @@ export const operatorRules: Readonly<Record<ConditionOperator, OperatorRule>> = 
   },
   NOT_EQUALS: {
     words: { holds: 'is not', fails: 'is' },
-    problem: (value) => (value === '*' ? 'must not be `*`: no value is left that it could hold for' : undefined),
+    problem: (value) => (value === '*' ? 'must not be `*`: the condition would never hold' : undefined),
     compile: (values) => equality(values, ({ text }) => !values.includes(text)),
   },
   STARTS_WITH: {
     words: { holds: 'starts with', fails: 'does not start with' },
     problem(value) {
-      if (value === '') return 'must not be empty: every value starts so';
-      return value.includes('*') ? 'must not hold `*`: what follows is always free' : undefined;
+      if (value === '') return 'must not be empty: every value starts with it';
+      return value.includes('*') ? 'must not contain `*`: any suffix already matches' : undefined;
     },
     compile: (values) => ({
       holds: ({ text }) => values.some((value) => text.startsWith(value)),

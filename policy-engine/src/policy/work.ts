@@ -40,7 +40,7 @@ export class Work {
   /** Throws `WorkExceededError` once more than the limit is spent. */
   spend(units: number): void {
     this.#left -= units;
-    if (this.#left < 0) throw new WorkExceededError('the policy takes more work than a decision may cost');
+    if (this.#left < 0) throw new WorkExceededError('the policy exceeds the work limit of a decision');
   }
 }
 

@@ -27,7 +27,7 @@ export function reportOverruns(snapshot: () => Snapshot, logger: Pick<Logger, 'w
       if (decisions === 0) continue;
       logger.warn(
         { domain: domain.name, decisions },
-        'decisions took more work than one may cost and were denied (DENY_BUDGET_EXCEEDED): simplify the policies of the domain',
+        'decisions exceeded the work limit and were denied (DENY_BUDGET_EXCEEDED): simplify the policies of the domain',
       );
     }
   };

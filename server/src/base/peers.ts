@@ -11,7 +11,7 @@ export interface Peers {
 
 /** Error in place of an acknowledgement while some process does not follow. */
 export function notFollowed(cause?: unknown): ServiceUnavailableError {
-  const text = 'the change is made, but a process of this server does not follow it yet: send the request again';
+  const text = 'the change was saved, but a process of this server has not loaded it yet: send the request again';
   return new ServiceUnavailableError(text, { cause });
 }
 

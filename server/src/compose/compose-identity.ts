@@ -70,7 +70,7 @@ interface OpenIdentity {
 export async function openIdentity(parts: IdentityParts): Promise<OpenIdentity> {
   const { config, store, clock, logger } = parts;
   const reading = troubleLog(logger, {
-    failing: 'revocations cannot be read, those known stay in force',
+    failing: 'revocations cannot be read, using the last known ones',
     passed: 'revocations can be read again',
   });
   const onError = reading.failed;
@@ -111,7 +111,7 @@ const serialsALine = 50;
 
 function logMissing(serials: readonly string[], logger: Logger): void {
   const told = { count: serials.length, serials: serials.slice(0, serialsALine) };
-  logger.error(told, 'revocations are lost: until it ends, this process refuses these certificates: revoke them again');
+  logger.error(told, 'revocations were lost: revoke these certificates again; this process refuses them until it ends');
 }
 
 async function openConfiguredIssuers({ config, logger }: IdentityParts): Promise<Issuers | undefined> {

@@ -150,6 +150,6 @@ export async function giveOutMetrics(deps: GiveOutDeps): Promise<MetricsOutlet |
     { config, logger, read: async (format) => exposition(await read(), format) },
     at,
   );
-  logger.info({ metricsUrl: server.url }, 'metrics are given out');
+  logger.info({ metricsUrl: server.url }, 'metrics are available');
   return server;
 }

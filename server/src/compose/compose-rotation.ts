@@ -39,7 +39,7 @@ export function openScheduledRotation(config: ServerConfig, parts: RotationParts
     clock,
     random: Math.random,
     onRotated: ({ purpose, kid, activateAt }) =>
-      logger.info({ purpose, kid, signsFrom: formatTimestamp(activateAt) }, 'signing key rotated by schedule'),
+      logger.info({ purpose, kid, signsFrom: formatTimestamp(activateAt) }, 'signing key rotated on schedule'),
     onError: (error, purpose) =>
       logger.error({ purpose, error: String(error) }, 'a signing key cannot be rotated by schedule, tried again later'),
   });

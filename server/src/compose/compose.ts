@@ -190,8 +190,8 @@ function openStoreWatch(config: ServerConfig, store: Store, deps: ServerDeps): P
   const { logger, clock = systemClock, monotonic = () => performance.now() } = deps;
   const { refreshIntervalMs } = config.snapshot;
   const onCondition = (condition: StoreCondition): void => {
-    if (condition === 'writable') logger.info('store can be written again');
-    else logger.error('store cannot be written (full or read-only disk): changes are refused, reads go on');
+    if (condition === 'writable') logger.info('store is writable again');
+    else logger.error('store cannot be written (full or read-only disk): changes are refused, reads continue');
   };
   const onClock = (judgement: ClockJudgement) => logClock(judgement, logger);
   return watchStore({ store, clock, monotonic, refreshIntervalMs, onCondition, onClock });
@@ -222,7 +222,7 @@ async function openSnapshot(
 ): Promise<LiveSnapshot> {
   const reading = troubleLog(logger, {
     failing: 'store cannot be read, answering from the snapshot',
-    passed: 'store can be read again',
+    passed: 'store is readable again',
   });
   const onKeyError = (error: unknown) => logger.error({ error: String(error) }, 'sealed signing keys cannot be read');
   const live = await openLiveSnapshot({
@@ -235,7 +235,7 @@ async function openSnapshot(
     },
     onError: (error, isLook) => {
       if (isLook) reading.failed(error);
-      else logger.error({ error: String(error) }, 'a change cannot be used, what was known before stays in force');
+      else logger.error({ error: String(error) }, 'change cannot be loaded, the previous state stays in use');
     },
     ...(config.store.onDivergence === 'new-epoch' && { whileDiverged: endDivergence({ store, logger }) }),
   });
@@ -265,8 +265,8 @@ function openKeys(
     life: { token: config.tokens.longestExpirySeconds * 1000, bundle: config.bundles.lifetimeSeconds * 1000 },
     onError: (error, kid) => logger.error({ kid, error: String(error) }, 'private key cannot be read'),
     onMissing: (kids) => {
-      if (kids.length === 0) logger.info('the private keys of all active signing keys are here');
-      else logger.error({ kids }, 'private key of an active signing key is not here: nothing is signed in its place');
+      if (kids.length === 0) logger.info('all active signing keys have their private key');
+      else logger.error({ kids }, 'private key of an active signing key is missing: no other key signs instead');
     },
   });
   // Read now: at the first token their folder may be out of reach.

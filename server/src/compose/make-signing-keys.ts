@@ -11,7 +11,7 @@ export async function makeSigningKeys(deps: RotateKeysDeps, logger: Logger): Pro
     await ensureSigningKeys(deps);
   } catch (error) {
     if (!isUnwritable(error)) throw error;
-    logger.error({ error: String(error) }, 'a signing key is missing and cannot be made');
+    logger.error({ error: String(error) }, 'signing key is missing and cannot be created');
     return;
   }
   try {
@@ -19,7 +19,7 @@ export async function makeSigningKeys(deps: RotateKeysDeps, logger: Logger): Pro
   } catch (error) {
     logger.warn(
       { error: String(error) },
-      'no standby key can be made: verifiers will not know the next key in an emergency',
+      'standby key cannot be created: in an emergency, verifiers would not know the next key',
     );
   }
 }

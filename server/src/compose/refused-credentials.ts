@@ -56,6 +56,6 @@ export function countRefusedCredentials({ store, actor, onError }: RefusedCreden
 /** Refused credentials of a running server. */
 export function openRefusedCredentials(store: Store, logger: Logger): RefusedCredentials {
   const onError = (error: unknown) =>
-    logger.error({ error: String(error) }, 'the count of refused credentials cannot be written yet');
+    logger.error({ error: String(error) }, 'number of refused credentials cannot be written yet');
   return countRefusedCredentials({ store, actor: 'signet serve', onError });
 }

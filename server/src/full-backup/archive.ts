@@ -104,8 +104,8 @@ function unpackingInto(folder: string, maxBytes: number): Writable {
     if (type !== 'File' && type !== 'OldFile' && type !== 'Directory') {
       fault ??= `it holds \`${path}\`, which is neither a file nor a folder`;
     }
-    if (bytes > maxBytes) fault ??= `it holds more than ${maxBytes} bytes, which no backup of its size does`;
-    if (entries > maxEntries) fault ??= `it holds more than ${maxEntries} files`;
+    if (bytes > maxBytes) fault ??= `it contains more than ${maxBytes} bytes, too many for a backup of its size`;
+    if (entries > maxEntries) fault ??= `it contains more than ${maxEntries} files`;
     return fault === undefined;
   };
   const unpack = extract({ cwd: folder, strict: true, fmode: 0o600, dmode: 0o700, processUmask: 0o077, filter });
@@ -152,7 +152,7 @@ function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return /no identity matched|incorrect|passphrase/i.test(text)
     ? 'the key does not open it'
-    : `it was cut off or changed (${text})`;
+    : `it was truncated or changed (${text})`;
 }
 
 function hashing(hash: Hash): Transform {

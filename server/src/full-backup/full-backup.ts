@@ -109,7 +109,7 @@ function syncBelow(folder: string): void {
 
 function refuseFull(folder: string): void {
   try {
-    if (readdirSync(folder).length > 0) throw new ConflictError(`\`${folder}\` is not empty: nothing is overwritten`);
+    if (readdirSync(folder).length > 0) throw new ConflictError(`\`${folder}\` is not empty: nothing was overwritten`);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
   }

@@ -35,7 +35,7 @@ export function readManifest(folder: string): Manifest {
   if (manifest.files[manifest.store] === undefined) throw new ArchiveError('the backup holds no store');
   const names = new Set([...Object.keys(found), ...Object.keys(manifest.files)]);
   const bad = [...names].filter((name) => found[name] !== manifest.files[name]);
-  if (bad.length > 0) throw new ArchiveError(`the backup is not what its list says: ${bad.slice(0, 5).join(', ')}`);
+  if (bad.length > 0) throw new ArchiveError(`the backup does not match its manifest: ${bad.slice(0, 5).join(', ')}`);
   return manifest;
 }
 
@@ -43,7 +43,7 @@ function parseManifest(folder: string): Manifest {
   try {
     return manifestSchema.parse(JSON.parse(readFileSync(join(folder, manifestName), 'utf8')));
   } catch (error) {
-    throw new ArchiveError(`\`${manifestName}\` in it is not one of this version of Signet`, { cause: error });
+    throw new ArchiveError(`\`${manifestName}\` in it was not written by this version of Signet`, { cause: error });
   }
 }
 

@@ -51,7 +51,7 @@ async function newStaging(parent: string, kind: StagingKind) {
     const lock = await lockOf(staging);
     if (lock !== undefined) return { staging, lock };
   }
-  throw new ConflictError(`folders in \`${parent}\` are removed as soon as they are made`);
+  throw new ConflictError(`folders in \`${parent}\` are removed right after they are created`);
 }
 
 /** Undefined when another process has it, or has removed the folder. */

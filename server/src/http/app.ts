@@ -76,7 +76,7 @@ export function createApp(deps: AppDeps): Koa<RequestState> {
   deps.logger.debug({ served }, 'operations');
   app.use(unmatched);
   // Reached when an answer cannot be written any more: the caller is gone.
-  app.on('error', (error: unknown) => deps.logger.debug({ error: describe(error) }, 'answer was not delivered'));
+  app.on('error', (error: unknown) => deps.logger.debug({ error: describe(error) }, 'response was not delivered'));
   return app;
 }
 

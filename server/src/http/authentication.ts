@@ -180,7 +180,7 @@ function requireTrust(ctx: AppContext, { certificate, chain }: KnownConnection):
   if (chain === 'trusted') return certificate;
   ctx.set('Connection', 'close');
   if (chain === 'unknown') {
-    throw new ServiceUnavailableError('an authority of clients was removed: connect again', { retryAfterSeconds: 1 });
+    throw new ServiceUnavailableError('a client authority was removed: connect again', { retryAfterSeconds: 1 });
   }
   throw new UnauthenticatedError('client certificate is not valid', { detail: { reason: 'authority withdrawn' } });
 }

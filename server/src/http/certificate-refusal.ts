@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 
-const unknownAuthority = 'no authority that is trusted here has issued it';
+const unknownAuthority = 'it was not issued by a trusted authority';
 const incompleteChain = 'its issuer is not known here, send the intermediate certificate with it';
 
 /** OpenSSL verification errors, and their text for the sender of the chain. */
@@ -33,7 +33,7 @@ function reasonOf({ validFromDate, validToDate }: X509Certificate, code: string,
   }
   if (code === 'CERT_NOT_YET_VALID') {
     return validFromDate.getTime() > now
-      ? 'it is not valid yet, compare the clocks'
+      ? 'it is not valid yet, check the clocks'
       : 'a certificate of its chain is not valid yet';
   }
   return reasons.get(code);

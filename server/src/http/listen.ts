@@ -24,9 +24,9 @@ export function listen(server: Server, { host, port, reusePort, option }: Listen
 }
 
 const remedies: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'is in use: end the program that has it (`ss -ltnp` names it), or take another port',
-  EACCES: 'may not be used by this user: take a port from 1024 on, or give the program CAP_NET_BIND_SERVICE',
-  EADDRNOTAVAIL: 'is not on this machine: name an address of it, or 0.0.0.0 or `::` for all of them',
+  EADDRINUSE: 'is in use: stop the other program (`ss -ltnp` shows it), or use another port',
+  EACCES: 'requires privileges: use a port from 1024 on, or grant the program CAP_NET_BIND_SERVICE',
+  EADDRNOTAVAIL: 'is not an address of this machine: use one of its addresses, or 0.0.0.0 or `::` for all of them',
 };
 
 /** The error with its code, the place and what to do. */

@@ -121,7 +121,7 @@ export function atomsOf(
     for (const step of unseenSteps(globs, state, seen, work)) {
       queue.push({ state: step.state, text: text + step.character });
     }
-    if (seen.size > limit) throw new PatternsTooComplexError('the patterns are too entangled');
+    if (seen.size > limit) throw new PatternsTooComplexError('the patterns are too complex');
   }
   return [...atoms.values()];
 }

@@ -44,13 +44,13 @@ export class Work {
   /** Throws `ImpactTooLargeError` past the bound. */
   spend(steps: number): void {
     this.#steps += steps;
-    if (this.#steps > this.bounds.maxSteps) throw new ImpactTooLargeError('finding the impact takes too many steps');
+    if (this.#steps > this.bounds.maxSteps) throw new ImpactTooLargeError('the impact analysis takes too many steps');
   }
 
   /** The same for what is kept to the end. */
   keep(things: number): void {
     this.#kept += things;
-    if (this.#kept > this.bounds.maxKept) throw new ImpactTooLargeError('finding the impact takes too much memory');
+    if (this.#kept > this.bounds.maxKept) throw new ImpactTooLargeError('the impact analysis takes too much memory');
   }
 
   /** Cost so far. */

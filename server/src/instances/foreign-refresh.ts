@@ -27,7 +27,7 @@ const maxRemembered = 10_000;
 export function foreignRefreshAlarm({ store, logger, clock }: ForeignRefreshDeps): NoteForeignRefresh {
   const notedAt = new LRUCache<string, number>(atMost(maxRemembered));
   return async ({ principal, certificate: { serial }, requestId }, key) => {
-    logger.warn({ principal, serial, requestId, ...key }, 'a certificate was used to refresh an instance not its own');
+    logger.warn({ principal, serial, requestId, ...key }, 'a certificate was used to refresh another instance');
     const now = clock.now();
     if (Math.abs(now - (notedAt.get(serial) ?? Number.NEGATIVE_INFINITY)) < foreignRefreshPauseMs) return;
     notedAt.set(serial, now);

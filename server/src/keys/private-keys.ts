@@ -79,7 +79,7 @@ export function keysInStore({ store, sealing, givesUpLost = false }: StoredKeysD
 /** Error for another sealing key: other servers could not open what this program would seal. */
 function otherSealingKey(id: string): ConflictError {
   return new ConflictError(
-    `the signing keys are sealed with the sealing key \`${id}\`, which is not configured here: no key is made; ` +
+    `the signing keys are sealed with the sealing key \`${id}\`, which is not configured here: no key was created; ` +
       'set keys.sealingKeyFile or keys.previousSealingKeyFiles to its file',
   );
 }

@@ -91,7 +91,7 @@ function opens(sealing: Sealing, name: KeyName, half: SealedKey): boolean {
 
 function missingHere({ kid, purpose }: SigningKeyRecord): ConflictError {
   return new ConflictError(
-    `the active ${purpose} key \`${kid}\` has no file on this machine and is not sealed in the store: nothing was sealed; ` +
-      'run this first where the file is',
+    `the active ${purpose} key \`${kid}\` has no file on this machine and is not sealed in the store: no key was sealed; ` +
+      'run this first on the machine that has the file',
   );
 }

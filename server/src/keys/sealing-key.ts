@@ -17,5 +17,5 @@ export function readSealingKey(file: string): Buffer {
   const key = keyText.test(text) ? Buffer.from(text, 'base64') : Buffer.alloc(0);
   // Only four bits of the last character are used: another one for the same bytes indicates a damaged file.
   if (key.length === keyBytes && key.toString('base64') === text.trimEnd()) return key;
-  throw new Error(`\`${file}\` must hold ${keyBytes} random bytes, as they are or in base64`);
+  throw new Error(`\`${file}\` must contain ${keyBytes} random bytes, raw or in base64`);
 }

@@ -94,7 +94,7 @@ function opened(key: DerivedKey, name: KeyName, text: string): KeyObject {
     if (publicJwkOf(privateKey).kid !== name.kid) throw new TypeError('another key');
     return privateKey;
   } catch {
-    throw new SealedKeyError(`what is sealed for signing key \`${name.kid}\` is another key`);
+    throw new SealedKeyError(`the sealed data of signing key \`${name.kid}\` is another key`);
   } finally {
     plain.fill(0);
   }
@@ -118,5 +118,5 @@ function decrypted(key: DerivedKey, name: KeyName, text: string): Buffer {
 }
 
 function damaged({ kid }: KeyName): SealedKeyError {
-  return new SealedKeyError(`the sealed private half of signing key \`${kid}\` was changed or cut off`);
+  return new SealedKeyError(`the sealed private key of signing key \`${kid}\` was changed or truncated`);
 }

@@ -23,7 +23,7 @@ export function coverageOf(documents: readonly DomainDocument[], deciding: Reado
       for (const [index, assertion] of policy.assertions.entries()) {
         total += 1;
         if (deciding.has(assertionKey(content.name, policy.name, index + 1))) continue;
-        const message = `no case tries: ${describeAssertion(assertion)}`;
+        const message = `no test covers: ${describeAssertion(assertion)}`;
         uncovered.push(source.problem(placeOf(policy, index), message));
       }
     }

@@ -92,7 +92,10 @@ export async function findElsewhere(
       const [user] = await usersOf(after, change.name, group);
       if (user === undefined) continue;
       problems.push(
-        at('groups', `group \`${group}\` is missing: domain \`${user}\` has a role with it, which grants nothing then`),
+        at(
+          'groups',
+          `group \`${group}\` is missing: domain \`${user}\` has a role with it, which would then grant nothing`,
+        ),
       );
     }
   }

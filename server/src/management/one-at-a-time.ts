@@ -16,7 +16,7 @@ export class OneAtATime {
   /** Throws `TooManyRequestsError` while an earlier one of the same principal runs, and what `work` throws. */
   async run<Result>(principal: string, work: () => Promise<Result>): Promise<Result> {
     if (this.#busy.has(principal)) {
-      throw new TooManyRequestsError(`one ${this.#what} at a time: wait until the one that runs has ended`, {
+      throw new TooManyRequestsError(`only one ${this.#what} at a time: wait until the current one has finished`, {
         retryAfterSeconds,
       });
     }

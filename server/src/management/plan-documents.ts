@@ -28,7 +28,7 @@ export interface Plan {
   /** The store that the plan was made for: `signet apply --plan` refuses any other. */
   readonly state: StoreState;
   readonly changes: readonly ObjectChange[];
-  /** Impact; absent when the patterns are too entangled to tell. */
+  /** Impact; absent when the patterns are too complex to tell. */
   readonly impact?: readonly AccessChange[];
   /** Totals of the impact; present when it is too large to list. */
   readonly impactTotals?: ImpactTotals;

@@ -14,7 +14,7 @@ export interface Preview {
   readonly changes: readonly ObjectChange[];
   /** How many there are, where not all of them are listed. */
   readonly changesTotal?: number;
-  /** Null when the patterns are too entangled to tell. */
+  /** Null when the patterns are too complex to tell. */
   readonly impact: readonly AccessChange[] | null;
   /** Totals of the impact; present when it is too large to list. */
   readonly impactTotals?: ImpactTotals;

@@ -17,13 +17,13 @@ export function requestMetrics(registry: Registry, buckets: readonly number[]): 
   const registers = [registry];
   const requests = new Counter({
     name: 'signet_http_requests_total',
-    help: 'Requests answered, by the pattern of their path, method and status code.',
+    help: 'Requests answered, by path pattern, method and status code.',
     labelNames: ['route', 'method', 'code'],
     registers,
   });
   const durations = new Histogram({
     name: 'signet_http_request_duration_seconds',
-    help: 'How long requests took from their headers to their answer.',
+    help: 'Duration of requests from their headers to the response.',
     labelNames: ['route', 'method'],
     buckets: [...buckets],
     registers,

@@ -33,22 +33,25 @@ export function createServerMetrics(): ServerMetrics {
   const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
     new Counter<Label>({ name, help, labelNames: [...labelNames], registers });
   const tokens = counter('signet_tokens_issued_total', 'Tokens signed, by kind.', ['kind']);
-  const refusals = counter('signet_token_refusals_total', 'Requests for tokens refused, by error of OAuth.', ['error']);
+  const refusals = counter('signet_token_refusals_total', 'Refused token requests, by OAuth error.', ['error']);
   const issued = counter('signet_certificates_issued_total', 'Certificates recorded as issued, by kind.', ['kind']);
   const revoked = counter('signet_certificates_revoked_total', 'Certificates revoked by this server.', ['reason']);
   const attested = counter('signet_instance_attestations_total', 'Attestations of instances.', ['method', 'outcome']);
   const bundles = counter('signet_bundle_signatures_total', 'Signatures of policy bundles.');
-  const failures = counter('signet_snapshot_refresh_failures_total', 'Looks at the store that failed.');
+  const failures = counter(
+    'signet_snapshot_refresh_failures_total',
+    'Failed reads of the change counter of the store.',
+  );
   const histogram = { buckets: durationBuckets, registers };
   const refreshes = new Histogram({
     ...histogram,
     name: 'signet_snapshot_refresh_duration_seconds',
-    help: 'How long it took to look at the store and bring the snapshot up to date.',
+    help: 'Duration of reading changes from the store and updating the snapshot.',
   });
   const operations = new Histogram({
     ...histogram,
     name: 'signet_store_operation_duration_seconds',
-    help: 'How long the store took, waiting for others included.',
+    help: 'Duration of store operations, including waiting time.',
     labelNames: ['operation'],
   });
   const byOperation = childrenOf(storeOperations, (operation) => operations.labels(operation));

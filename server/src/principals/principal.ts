@@ -154,7 +154,7 @@ export function checkClientCertificate(
     throw new UnauthenticatedError('client certificate was revoked', { detail: { claimed: principal.name } });
   }
   if (now < certificate.notBefore || now > certificate.notAfter) {
-    const reason = now < certificate.notBefore ? 'it is not valid yet, compare the clocks' : 'it has expired, renew it';
+    const reason = now < certificate.notBefore ? 'it is not valid yet, check the clocks' : 'it has expired, renew it';
     throw new UnauthenticatedError(`client certificate is not valid now: ${reason}`, {
       detail: { claimed: principal.name },
     });

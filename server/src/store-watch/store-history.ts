@@ -14,13 +14,13 @@ export function shownState({ epoch, counter, head }: StoreState): {
 /** Logs that the store has another history than this process knew, or that a new epoch has begun. */
 export function logHistory({ state, divergence }: OtherHistory, logger: Logger): void {
   if (divergence === undefined) {
-    logger.info({ found: shownState(state) }, 'the store begins a new epoch, everything is read again');
+    logger.info({ found: shownState(state) }, 'store has a new epoch, reloading everything');
     return;
   }
   logger.error(
     { known: shownState(divergence.known), found: shownState(divergence.found) },
-    'store-diverged: the store has another history than this server knew, changes are lost: ' +
-      'see what is missing, then run `signet store new-epoch`',
+    'store-diverged: the history of the store differs from the one that this server loaded, changes were lost: ' +
+      'find out what is missing, then run `signet store new-epoch`',
   );
 }
 
@@ -41,10 +41,10 @@ export function endDivergence({ store, logger }: EndingDeps): (divergence: Diver
         change.state().epoch > seen ? undefined : await change.newEpoch(seen),
       );
       if (begun !== undefined) {
-        logger.warn({ epoch: begun }, 'a new epoch is begun, as `store.onDivergence` says');
+        logger.warn({ epoch: begun }, 'starting a new epoch, as configured by `store.onDivergence`');
       }
     } catch (error) {
-      logger.error({ error: String(error) }, 'a new epoch cannot be begun yet');
+      logger.error({ error: String(error) }, 'new epoch cannot be started yet');
     }
   };
 }

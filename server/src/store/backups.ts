@@ -88,7 +88,7 @@ async function lockForRestore(dataDir: string): Promise<AsyncDisposable> {
     throw writeError(error, dataDir);
   });
   if (lock !== undefined) return lock;
-  throw new ConflictError(`another restore is at work in \`${dataDir}\`: wait for its end`);
+  throw new ConflictError(`another restore is running in \`${dataDir}\`: wait until it has finished`);
 }
 
 async function takeLock(dataDir: string): Promise<AsyncDisposable | undefined> {

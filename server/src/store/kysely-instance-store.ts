@@ -172,7 +172,7 @@ export class KyselyInstanceStore implements InstanceStore {
 async function spendJoinToken(db: Kysely<Schema>, digest: string, use: JoinTokenUse): Promise<void> {
   const spending = db.updateTable('join_tokens').set({ spent_at: use.at }).where(isOpen(digest, use));
   const { numUpdatedRows: spent } = await spending.executeTakeFirstOrThrow();
-  if (spent !== 1n) throw new ForbiddenError('the join token was spent or ended meanwhile: create another one');
+  if (spent !== 1n) throw new ForbiddenError('the join token was used or has expired: create another one');
 }
 
 interface JoinTokenUse {

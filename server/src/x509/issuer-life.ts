@@ -45,8 +45,8 @@ export function watchIssuerLife(
     if (told?.status === status && Math.abs(now - told.at) < repeatMs) return;
     told = { status, at: now };
     const end = { notAfter: formatTimestamp(notAfter * 1000), left: Math.round(left * 100) / 100 };
-    if (status === 'ended') logger.error(end, 'issuing authority has ended: no certificates are issued, replace it');
-    else logger.warn(end, 'issuing authority is in the last third of its life: replace it before it ends');
+    if (status === 'ended') logger.error(end, 'issuing authority has expired: no certificates are issued, replace it');
+    else logger.warn(end, 'issuing authority is in the last third of its validity: replace it before it expires');
   };
   look();
   const timer = setInterval(look, lookMs).unref();

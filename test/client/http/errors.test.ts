@@ -31,14 +31,20 @@ const failures: [note: string, error: unknown, code: string, message: string, is
     false,
   ],
   ['a pool that was closed', coded('UND_ERR_CLOSED'), 'closed', 'the client was closed during the request', false],
-  ['headers that are late', coded('UND_ERR_HEADERS_TIMEOUT'), 'timed-out', 'no whole answer from `h` in time', false],
-  ['a body that is late', coded('UND_ERR_BODY_TIMEOUT'), 'timed-out', 'no whole answer from `h` in time', false],
+  [
+    'headers that are late',
+    coded('UND_ERR_HEADERS_TIMEOUT'),
+    'timed-out',
+    'no complete response from `h` in time',
+    false,
+  ],
+  ['a body that is late', coded('UND_ERR_BODY_TIMEOUT'), 'timed-out', 'no complete response from `h` in time', false],
   ['another server', Object.assign(new Error('of x'), { code: 'ERR_TLS_SERVER_IDENTITY' }), 'tls', 'of x', false],
   [
     'an unknown authority',
     coded('UNABLE_TO_VERIFY_LEAF_SIGNATURE'),
     'tls',
-    'no trusted connection to `h` (UNABLE_TO_VERIFY_LEAF_SIGNATURE): its certificate was issued by none of the CA certificates that the client was given: give those of this server',
+    'no trusted connection to `h` (UNABLE_TO_VERIFY_LEAF_SIGNATURE): its certificate was not issued by a CA certificate of the client: use the CA certificates of this server',
     false,
   ],
   [

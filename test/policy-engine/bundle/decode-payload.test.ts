@@ -29,7 +29,11 @@ const malformed: [note: string, value: unknown, problem: string][] = [
   ['null', null, '`payload` must be an object'],
   ['a list', [], '`payload` must be an object'],
   ['a string', 'x', '`payload` must be an object'],
-  ['chosen versions', { ...good, policyVersions: {} }, 'payload holds chosen versions of policies, not those in force'],
+  [
+    'chosen versions',
+    { ...good, policyVersions: {} },
+    'payload contains selected policy versions, not the active ones',
+  ],
   ['policy data that is a list', { ...good, policyData: [] }, '`policyData` must be an object'],
   [
     'a domain that is a number',

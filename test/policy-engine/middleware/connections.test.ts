@@ -408,7 +408,7 @@ test('an upgrade passes only when it is allowed, and is answered otherwise', asy
     await upgrade('/movie', withToken, authority.certificate('media.guest')),
     refused(403, 'the token is not valid here'),
   );
-  t.regex(await upgrade('/MOVIE', withToken), refused(400, 'path can be read in more than one way'));
+  t.regex(await upgrade('/MOVIE', withToken), refused(400, 'path is ambiguous'));
   t.regex(await upgrade('/other', withToken), refused(404, 'unknown endpoint'));
   t.regex(await upgrade('/fails', withToken), refused(500, 'internal error'));
   t.is(decisions.length, 2);

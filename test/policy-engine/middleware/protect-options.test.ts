@@ -24,11 +24,11 @@ const wrong: readonly (readonly [what: string, options: object, message: string]
     { ...good, tokenHeader: ['x'] },
     '`tokenHeader` is not an option of protect: did you mean `tokenHeaders`?',
   ],
-  ['no engine', { rule }, '`engine` must be an engine: what `PolicyEngine.open` gives'],
+  ['no engine', { rule }, '`engine` must be an engine returned by `PolicyEngine.open`'],
   [
     'a promise of an engine',
     { ...good, engine: Promise.resolve() },
-    '`engine` must be an engine: what `PolicyEngine.open` gives',
+    '`engine` must be an engine returned by `PolicyEngine.open`',
   ],
   ['no header', { ...good, tokenHeaders: [] }, '`tokenHeaders` must be an array of at least one name of a header'],
   [
@@ -95,7 +95,7 @@ test('a fetch handler needs to know the connection', (t) => {
   fails(
     t,
     () => protectFetch(handler, good as never),
-    '`peer` must be a function: a Fetch request says nothing of its connection',
+    '`peer` must be a function: a Fetch request has no information about its connection',
   );
   t.notThrows(() => protectFetch(handler, { ...good, peer: () => ({}) }));
 });

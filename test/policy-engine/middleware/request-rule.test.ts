@@ -20,7 +20,7 @@ function read(rule: RuleOptions['rule'], request: SeenRequest, more: Partial<Rul
 }
 
 const canonical = 'path is not in canonical form';
-const several = 'path can be read in more than one way';
+const several = 'path is ambiguous';
 const readings: [note: string, request: SeenRequest, answer: string, more?: Partial<RuleOptions>][] = [
   ['a path', get('/a'), 'catalog:/a'],
   ['a path that no rule covers', get('/none'), 'unknown endpoint'],

@@ -143,9 +143,9 @@ const network = 'must be a network in CIDR notation, such as 10.0.0.0/8 or 2001:
 const asIpv4 = 'must name IPv4 addresses as IPv4, such as 192.0.2.0/24';
 const hostBits = 'has address bits that are set beyond its prefix length';
 const wrong: readonly (readonly [operator: ConditionOperator, value: string, problem: string])[] = [
-  ['NOT_EQUALS', '*', 'must not be `*`: no value is left that it could hold for'],
-  ['STARTS_WITH', '', 'must not be empty: every value starts so'],
-  ['STARTS_WITH', 'stage*', 'must not hold `*`: what follows is always free'],
+  ['NOT_EQUALS', '*', 'must not be `*`: the condition would never hold'],
+  ['STARTS_WITH', '', 'must not be empty: every value starts with it'],
+  ['STARTS_WITH', 'stage*', 'must not contain `*`: any suffix already matches'],
   ['IN_CIDR', '', network],
   ['IN_CIDR', '*', network],
   ['IN_CIDR', '10.0.0.0', network],

@@ -257,7 +257,7 @@ test('a connection of before an authority was removed counts while its certifica
   generation = 4;
   const unknown = {
     instanceOf: ServiceUnavailableError,
-    message: 'an authority of clients was removed: connect again',
+    message: 'a client authority was removed: connect again',
   };
   t.throws(() => outcomeOf(guard, early), unknown, 'its chain may be good');
   const probe = guardOf({ isOpen: true, isProbe: true, deps: { trust } });

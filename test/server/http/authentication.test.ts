@@ -32,12 +32,12 @@ const odd: readonly (readonly [name: string, certificate: OddCertificate, messag
   [
     'not yet valid',
     { subject: 'CN=media.player', notBefore: now + day / 2 },
-    'client certificate is not valid: it is not valid yet, compare the clocks',
+    'client certificate is not valid: it is not valid yet, check the clocks',
   ],
   [
     'self-signed',
     { subject: 'CN=media.player', selfSigned: true },
-    'client certificate is not valid: no authority that is trusted here has issued it',
+    'client certificate is not valid: it was not issued by a trusted authority',
   ],
   [
     'only for servers',
@@ -119,7 +119,7 @@ test('401: a certificate of another authority with the right name', async (t) =>
   const answer = await caller(t, server, await foreign.identity('media.player'))('/oauth2/keys');
   t.deepEqual(
     [answer.status, answer.body],
-    [401, { code: 401, message: 'client certificate is not valid: no authority that is trusted here has issued it' }],
+    [401, { code: 401, message: 'client certificate is not valid: it was not issued by a trusted authority' }],
   );
 });
 

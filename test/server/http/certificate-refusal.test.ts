@@ -7,12 +7,12 @@ import { makeCertificate } from '#support/certificate-maker';
 const now = 1_767_225_600_000;
 const { certificate } = await makeCertificate({ name: 'media.player', now });
 const [from, to] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()];
-const unknown = ': no authority that is trusted here has issued it';
+const unknown = ': it was not issued by a trusted authority';
 
 for (const [code, at, reason] of [
   ['CERT_HAS_EXPIRED', to + 1, ': it has expired, renew it'],
   ['CERT_HAS_EXPIRED', to, ': a certificate of its chain has expired'],
-  ['CERT_NOT_YET_VALID', from - 1, ': it is not valid yet, compare the clocks'],
+  ['CERT_NOT_YET_VALID', from - 1, ': it is not valid yet, check the clocks'],
   ['CERT_NOT_YET_VALID', from, ': a certificate of its chain is not valid yet'],
   ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', now, ': its issuer is not known here, send the intermediate certificate with it'],
   ['UNABLE_TO_GET_ISSUER_CERT', now, unknown],

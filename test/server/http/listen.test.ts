@@ -21,17 +21,17 @@ for (const [code, option, message] of [
   [
     'EADDRINUSE',
     'listen.port',
-    `${place} is in use: end the program that has it (\`ss -ltnp\` names it), or take another port (EADDRINUSE)`,
+    `${place} is in use: stop the other program (\`ss -ltnp\` shows it), or use another port (EADDRINUSE)`,
   ],
   [
     'EACCES',
     'listen.port',
-    `${place} may not be used by this user: take a port from 1024 on, or give the program CAP_NET_BIND_SERVICE (EACCES)`,
+    `${place} requires privileges: use a port from 1024 on, or grant the program CAP_NET_BIND_SERVICE (EACCES)`,
   ],
   [
     'EADDRNOTAVAIL',
     'listen.port',
-    `${place} is not on this machine: name an address of it, or 0.0.0.0 or \`::\` for all of them (EADDRNOTAVAIL)`,
+    `${place} is not an address of this machine: use one of its addresses, or 0.0.0.0 or \`::\` for all of them (EADDRNOTAVAIL)`,
   ],
   ['ENOBUFS', 'listen.port', 'listen ENOBUFS'],
   ['EADDRINUSE', undefined, 'listen EADDRINUSE'],

@@ -29,7 +29,7 @@ test('refused credentials are one record with a count for each reason, and reque
   t.deepEqual(others, []);
   t.like(record, { action: 'refuse-credentials', actor: 'signet serve' });
   t.deepEqual(JSON.parse(record?.after ?? ''), {
-    'client certificate is not valid: no authority that is trusted here has issued it': 1,
+    'client certificate is not valid: it was not issued by a trusted authority': 1,
     'client certificate names no enabled service: its domain must have the service, enabled': 3,
     'principal token is not valid': 2,
   });

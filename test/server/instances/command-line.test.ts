@@ -109,7 +109,7 @@ test('an operator takes a certificate back, and the running server refuses it', 
   });
   t.deepEqual(JSON.parse((await operate('orphans')).stdout), []);
   const unknown = await operate('revoke', '00');
-  t.deepEqual([unknown.status, unknown.stderr], [1, '{"error":"there is no certificate with this serial number"}\n']);
+  t.deepEqual([unknown.status, unknown.stderr], [1, '{"error":"no certificate has this serial number"}\n']);
 });
 
 test('what the command line does not take', async (t) => {

@@ -198,7 +198,7 @@ test('a server rotates what is due at its look at the store, says so, and the au
     'keys.sealingKeyFile': sealingKeyFile,
   };
   const { running, store, log } = await startServer(t, { clock, options });
-  const said = () => log.filter(({ msg }) => msg === 'signing key rotated by schedule');
+  const said = () => log.filter(({ msg }) => msg === 'signing key rotated on schedule');
   clock.advance(40 * day - 2 * hour);
   await running.refresh();
   clock.advance(60_000);

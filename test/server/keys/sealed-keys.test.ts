@@ -182,7 +182,7 @@ test('a damaged active key: nothing signs in its place, until it is repaired', a
   t.notThrows(() => keys.key('bundle'));
   t.deepEqual(missing, [[record.kid]]);
   t.deepEqual(errors, [
-    `SealedKeyError: the sealed private half of signing key \`${record.kid}\` was changed or cut off`,
+    `SealedKeyError: the sealed private key of signing key \`${record.kid}\` was changed or truncated`,
   ]);
   // From the file of the machine that made it; the server finds it by itself.
   const repaired = await sealKeyFiles({ ...sealDeps(oldSealing), files });
@@ -323,7 +323,7 @@ test('without the file of an active key nothing is sealed; without that of anoth
   };
   await t.throwsAsync(sealKeyFiles({ ...sealDeps(oldSealing), files: elsewhere }), {
     instanceOf: ConflictError,
-    message: `the active token key \`${active.kid}\` has no file on this machine and is not sealed in the store: nothing was sealed; run this first where the file is`,
+    message: `the active token key \`${active.kid}\` has no file on this machine and is not sealed in the store: no key was sealed; run this first on the machine that has the file`,
   });
   t.is((await store.sealedKeys()).size, 0);
   await files.discard(standby.kid);

@@ -47,7 +47,7 @@ for (const [note, content] of bad) {
   test(`not a sealing key: ${note}`, (t) => {
     const file = join(temporaryFolder(t), 'sealing.key');
     writeFileSync(file, content, { mode: 0o600 });
-    const message = `\`${file}\` must hold 32 random bytes, as they are or in base64`;
+    const message = `\`${file}\` must contain 32 random bytes, raw or in base64`;
     t.throws(() => readSealingKey(file), { message });
   });
 }
@@ -106,9 +106,7 @@ test('the configuration names the option whose file does not fit', (t) => {
     `keys.previousSealingKeyFiles.1: \`${at('old.key')}\` can be read by others: its mode must be 0600`,
   ]);
   chmodSync(at('old.key'), 0o600);
-  t.deepEqual(problem(), [
-    `keys.sealingKeyFile: \`${at('new.key')}\` must hold 32 random bytes, as they are or in base64`,
-  ]);
+  t.deepEqual(problem(), [`keys.sealingKeyFile: \`${at('new.key')}\` must contain 32 random bytes, raw or in base64`]);
   writeFileSync(at('new.key'), Buffer.alloc(32, 2));
   t.is(sealingOf({ file, keys: configured })?.id.length, 16);
 });

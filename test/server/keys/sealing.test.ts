@@ -11,7 +11,7 @@ const sealed = sealing.seal(record, privateKey);
 const opens = (text: string, name = record, by = sealing) => by.open(name, { sealingKey: sealed.sealingKey, text });
 const damaged = {
   name: 'SealedKeyError',
-  message: `the sealed private half of signing key \`${record.kid}\` was changed or cut off`,
+  message: `the sealed private key of signing key \`${record.kid}\` was changed or truncated`,
 };
 
 test('what is sealed opens with the same sealing key, also in another process', (t) => {
@@ -94,7 +94,7 @@ test('what is sealed for one row opens in no other', (t) => {
     { ...record, algorithm: 'ES384' as 'ES256' },
     { ...record, kid: `${record.kid}","token` },
   ]) {
-    t.throws(() => opens(sealed.text, name), { name: 'SealedKeyError', message: /was changed or cut off$/ });
+    t.throws(() => opens(sealed.text, name), { name: 'SealedKeyError', message: /was changed or truncated$/ });
   }
 });
 
@@ -125,7 +125,7 @@ function sealedAnew(content: Buffer): string {
 test('another key than the one that the row names is refused, and so is what is no key', (t) => {
   const refused = {
     name: 'SealedKeyError',
-    message: `what is sealed for signing key \`${record.kid}\` is another key`,
+    message: `the sealed data of signing key \`${record.kid}\` is another key`,
   };
   const other = newSigningKey('token', 0, 0).privateKey.export({ format: 'der', type: 'pkcs8' });
   const ed = generateKeyPairSync('ed25519').privateKey.export({ format: 'der', type: 'pkcs8' });

@@ -217,18 +217,18 @@ test('what is not taken over, or means something else, is said once each', (t) =
     '`org` of the domain is not imported (1): films',
     '`tags` of the domain is not imported (1): films',
     '`entities` of the domain is not imported (1): films',
-    'members of the role `admin` administer the domain here, whatever its policies say (1): user.jane',
-    'domains are trusted or have groups in roles: import them before, or into the same folder (1): lenders',
+    'members of the role `admin` administer the domain here, regardless of its policies (1): user.jane',
+    'domains are trusted or have groups in roles: import them first, or into the same folder (1): lenders',
     '`selfServe` of roles is not imported (1): viewer',
-    'pending members are left out: they are no members yet (1): viewer: media.asked',
+    'pending members are skipped: they are not members yet (1): viewer: media.asked',
     'members are patterns, which `signet plan` and `apply` take with `--allow-wildcard` only (1): stages: media.stage*',
-    'assertions name a role that the domain does not have: they match nothing and are left out (1): watching',
-    'assertions are about resources of other domains: they match nothing and are left out (1): watching',
-    'policy versions are not active and decide nothing (1): editing v1',
-    "assertions have conditions: they count here, and Athenz's servers and engines ignore them (1): editing",
+    'assertions name a role that the domain does not have: they match nothing and are skipped (1): watching',
+    'assertions are about resources of other domains: they match nothing and are skipped (1): watching',
+    'policy versions are not active and have no effect (1): editing v1',
+    'assertions have conditions: they are enforced here, while servers and engines of Athenz ignore them (1): editing',
     '`executable` of services is not imported (1): api',
-    'public keys are not P-256, P-384, P-521, RSA 2048 or more, or Ed25519: left out (1): api: weak',
-    'endpoints of providers are not `https:` addresses without a user name: left out (1): agents',
+    'public keys are not P-256, P-384, P-521, RSA 2048 or more, or Ed25519: skipped (1): api: weak',
+    'endpoints of providers are not `https:` addresses without a user name: skipped (1): agents',
   ]);
 });
 
@@ -580,7 +580,7 @@ test('what could change who has access is refused, and the field is named', (t) 
   refused(
     t,
     clone((data) => Object.assign(data, { name: 'sys.auth' })),
-    /^name: `sys\.auth` holds the rights of the server itself/,
+    /^name: `sys\.auth` contains the permissions of the server itself/,
   );
   refused(
     t,
@@ -592,7 +592,11 @@ test('what could change who has access is refused, and the field is named', (t) 
     clone((data) => Object.assign(data, { tokenExpiryMins: -1 })),
     /^limits\.tokenExpirySeconds: must be at least 1 second/,
   );
-  refused(t, plain.replace('on film.secret', 'on shelf:one'), /the plain output does not say whose resource that is/);
+  refused(
+    t,
+    plain.replace('on film.secret', 'on shelf:one'),
+    /the plain output does not include the domain of the resource/,
+  );
   refused(t, plain.replace('deny watch to banned', 'deny watch banned'), /must be `grant ACTION to ROLE on RESOURCE`/);
 });
 
@@ -614,19 +618,19 @@ test('what means something else in Athenz is said', (t) => {
   for (const change of [{ systemDisabled: 1 }, { expiration: '2026-06-01T00:00:00.000Z' }]) {
     t.regex(said(member(change)), /the pattern keeps them in it, as in tokens of Athenz \(1\): stages: media\.stage2/);
   }
-  t.regex(said(member({ memberName: 'unix.root' })), /are no services in Athenz.* \(1\): stages: unix\.root/);
+  t.regex(said(member({ memberName: 'unix.root' })), /do not exist as services in Athenz.* \(1\): stages: unix\.root/);
   t.regex(
     said(member({ memberName: 'bots.x', principalType: 4 })),
-    /are no services in Athenz.* \(1\): stages: bots\.x/,
+    /do not exist as services in Athenz.* \(1\): stages: bots\.x/,
   );
   const group = { memberName: 'films:group.critics', systemDisabled: 2 };
-  t.regex(said(member(group)), /disabled groups in roles do not count.* \(1\): stages: films:group\.critics/);
+  t.regex(said(member(group)), /disabled groups in roles grant nothing here.* \(1\): stages: films:group\.critics/);
   const disabled = imported(
     t,
     clone((data) => Object.assign(data, { enabled: false })),
   );
   t.false(disabled.content.enabled);
-  t.regex(disabled.notices.map(formatNotice).join('\n'), /the domain is disabled, and stays so/);
+  t.regex(disabled.notices.map(formatNotice).join('\n'), /the domain is disabled and remains disabled/);
   const many = clone((data) =>
     data.roles.push(...Array.from({ length: 9 }, (_, at) => ({ name: `films:role.r${at}`, selfServe: true }) as never)),
   );

@@ -162,12 +162,12 @@ const operatorsRefused: typeof refused = [
   [
     'any value but any',
     withOperator('NOT_EQUALS', 'h1,*'),
-    `${at('value', 99)}\`*\` must not be \`*\`: no value is left that it could hold for`,
+    `${at('value', 99)}\`*\` must not be \`*\`: the condition would never hold`,
   ],
   [
     'a pattern for a prefix',
     withOperator('STARTS_WITH', 'web*'),
-    `${at('value', 100)}\`web*\` must not hold \`*\`: what follows is always free`,
+    `${at('value', 100)}\`web*\` must not contain \`*\`: any suffix already matches`,
   ],
   [
     'an empty prefix',

@@ -57,7 +57,10 @@ test.serial(
     t.deepEqual(own.map(({ status }) => status).sort(), [200, 429]);
     const refused = own.find(({ status }) => status === 429);
     t.is(refused?.headers['retry-after'], '2');
-    t.like(refused?.body, { code: 429, message: 'one dry run at a time: wait until the one that runs has ended' });
+    t.like(refused?.body, {
+      code: 429,
+      message: 'only one dry run at a time: wait until the current one has finished',
+    });
     t.is(other.status, 200);
     t.is((await dryRun()).status, 200);
   },

@@ -13,7 +13,7 @@ const domains = [
 ] as const;
 const behind = {
   code: 503,
-  message: 'the change is made, but a process of this server does not follow it yet: send the request again',
+  message: 'the change was saved, but a process of this server has not loaded it yet: send the request again',
 };
 
 test('a change is acknowledged only when every process follows, and so is one that is repeated', async (t) => {

@@ -191,7 +191,7 @@ for (const enabled of [true, false]) {
     const e = `domain: e\nenabled: ${enabled}\nroles: { a: { members: ["d:group.h"] } }\n`;
     await apply({ d, e });
     const files = { d: 'domain: d\ngroups:\n  g: {}\n' };
-    const message = 'group `d:group.h` is missing: domain `e` has a role with it, which grants nothing then';
+    const message = 'group `d:group.h` is missing: domain `e` has a role with it, which would then grant nothing';
     const plan = await planDocuments(store, documents(files), now);
     t.deepEqual([plan.refusals, plan.warnings.map((warning) => warning.message)], [[], [message]]);
     const { warnings } = await apply(files);
@@ -340,7 +340,7 @@ test('what goes with its memberships is told with them, and by nobody that they 
   await apply({ d: 'domain: d\ngroups: { g: {} }\n', e });
   const told = async (summary: Promise<{ readonly warnings: readonly DocumentProblem[] }>) =>
     (await summary).warnings.map(({ message }) => message);
-  const stays = 'group `d:group.g` is missing: domain `e` has a role with it, which grants nothing then';
+  const stays = 'group `d:group.g` is missing: domain `e` has a role with it, which would then grant nothing';
   t.deepEqual(await told(planDocuments(store, documents(without), now)), [stays]);
   const goes = ['`d:group.g` is taken out of `e:role.a`'];
   t.deepEqual(await told(planDocuments(store, documents(without), now, { removeMemberships: true })), goes);

@@ -44,7 +44,7 @@ test('an assertion for `assume_role` with a pattern where only a name counts is 
     warned(t, {
       d: `domain: d\nroles: { reader: { members: [user.ann] }, editor: { members: [user.eve] } }\npolicies:\n  p:\n    - { ${rule} }\n`,
     });
-  const text = 'lets nobody assume a role: `assume_role` takes the name of a role';
+  const text = 'has no effect: `assume_role` requires the name of a role';
   t.deepEqual(assuming('action: assume_role, resource: "far:role.x", role: "read*"'), [
     `d.yaml:5:60: policies.p[0].role: ${text}, not a pattern`,
   ]);
@@ -125,7 +125,7 @@ for (const [note, text] of [
 }
 
 const nobody =
-  'd.yaml:3:3: roles.r: nobody has this role, so its assertions allow nothing: give it members, or remove it';
+  'd.yaml:3:3: roles.r: the role has no members, so its assertions have no effect: add members, or remove it';
 
 for (const [note, text] of [
   ['a disabled member', allowed('{ members: [{ name: user.a, disabled: true }] }')],
@@ -192,7 +192,7 @@ for (const [note, subject, said] of [
   [
     'a service that exists although it is not meant to',
     'principal: d.api, unknown: true',
-    '1:32: [0].unknown: all that the case names exists: leave `unknown` out',
+    '1:32: [0].unknown: all names in the test exist: remove `unknown`',
   ],
   ['one role of two', 'roles: [r, t]', '1:16: [0].roles[1]: domain `d` has no role `t`'],
 ] as const) {

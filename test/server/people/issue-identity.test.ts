@@ -259,7 +259,7 @@ test('`signet identity issue` writes a folder with which the person calls, and o
   const longer = await runSignet(...command, '--force', '--days', '31');
   t.is(longer.status, 0);
   const { notAfter } = JSON.parse(longer.stdout);
-  t.is(longer.stderr, `signet: warning: it ends at ${notAfter}: the server allows no life of 31 days\n`);
+  t.is(longer.stderr, `signet: warning: it expires at ${notAfter}: the server does not allow a lifetime of 31 days\n`);
   const longest = await runSignet(...command, '--force', '--days', '30');
   t.deepEqual([longest.status, longest.stderr], [0, '']);
 

@@ -104,7 +104,7 @@ test('files that no login made are not replaced, and a server without an issuer 
   t.regex(refused.stderr, /key\.pem` exists: use `--force` to write over it/);
   const none = await signetLogin([...known, '--out', at('none')], async () => t.fail());
   t.deepEqual([none.status, none.stdout], [2, '']);
-  t.is(none.stderr, 'signet: this server has no issuer to log in with (`people.issuers`)\n');
+  t.is(none.stderr, 'signet: login is not configured on this server (`people.issuers`)\n');
 });
 
 /** Logs in within this process; returns the principal of the certificate. */
@@ -202,5 +202,5 @@ test('who does not log in in time is told so', async (t) => {
   const ending = new AbortController();
   const show = () => ending.abort(new DOMException('late', 'TimeoutError'));
   const asked = { issuer: known, nonce: 'n', ca: pki.bundle, clientSecret: undefined, show, signal: ending.signal };
-  await t.throwsAsync(askIssuer(asked), { message: 'nobody has logged in within the time of `--timeout`' });
+  await t.throwsAsync(askIssuer(asked), { message: 'the login was not completed within `--timeout`' });
 });

@@ -29,7 +29,7 @@ function outcome(name: string, now = begins, revoked: readonly string[] = []): s
   }
 }
 
-const early = 'client certificate is not valid now: it is not valid yet, compare the clocks';
+const early = 'client certificate is not valid now: it is not valid yet, check the clocks';
 const late = 'client certificate is not valid now: it has expired, renew it';
 const unknown = 'client certificate names no enabled service: its domain must have the service, enabled';
 const cases: [note: string, outcome: () => string, expected: string][] = [

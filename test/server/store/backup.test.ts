@@ -83,7 +83,7 @@ test('check finds no fault where something was recorded after the newest change,
   const database = new Database(file);
   database.exec(`update changes set key = '${'0'.repeat(64)}' where kind = 'head'`);
   database.close();
-  t.deepEqual((await checkStore(file)).faults, ['the feed of changes does not end at the newest change']);
+  t.deepEqual((await checkStore(file)).faults, ['the change feed does not end at the newest change']);
 });
 
 test('check finds a public key that cannot be read', async (t) => {
@@ -128,7 +128,7 @@ test('check finds a list whose members were changed without their number', async
   database.exec("update roles set member_count = member_count + 1 where domain = 'one'");
   database.close();
   t.deepEqual((await checkStore(file)).faults, [
-    '`one:role.r` has another number of members than is written beside it',
+    '`one:role.r` has a number of members that differs from the stored count',
   ]);
 });
 
@@ -140,5 +140,5 @@ test('check finds a backup that was changed', async (t) => {
   const database = new Database(backup);
   database.exec("update domains set description = 'x'");
   database.close();
-  t.deepEqual((await checkStore(backup)).faults, ['it was changed after it was made as a backup']);
+  t.deepEqual((await checkStore(backup)).faults, ['it was changed after the backup was created']);
 });

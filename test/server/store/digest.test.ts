@@ -82,7 +82,7 @@ test('a backup that was sealed in the earlier form is one still', async (t) => {
   const refused = { instanceOf: StoreRefusedError };
   await t.throwsAsync(restoreStore(file, backup, { clock, context, proof: { sealKey } }), {
     ...refused,
-    message: /was changed after it was made$/,
+    message: /was changed after it was created$/,
   });
   for (const known of [digest, now]) {
     await t.throwsAsync(restoreStore(file, backup, { clock, context, proof: { digest: known } }), {

@@ -168,11 +168,11 @@ test('a changed row with a digest made again is refused: only the key makes a se
   const { file, backup, digest } = await openWorld(t);
   const add = `insert into members (domain, kind, list, member, disabled) values ('sys.auth', 'role', 'admin', 'evil.one', 0);
     update roles set member_count = 2 where domain = 'sys.auth'`;
-  const changed = /^backup `.*` was changed after it was made$/;
+  const changed = /^backup `.*` was changed after it was created$/;
   alter(backup, add);
   await t.throwsAsync(restoreStore(file, backup, by), { message: changed });
   t.like(await checkStore(backup, sealKey), {
-    faults: ['it was changed after it was made as a backup'],
+    faults: ['it was changed after the backup was created'],
     seal: 'broken',
   });
   const { digest: next } = await checkStore(backup);
@@ -182,7 +182,7 @@ test('a changed row with a digest made again is refused: only the key makes a se
   await t.throwsAsync(restoreStore(file, backup, by), { message: changed });
   alter(backup, "update backup_seal set key_id = 'another'");
   await t.throwsAsync(restoreStore(file, backup, by), {
-    message: /was sealed under a key that is not here: use `--digest`/,
+    message: /was sealed with a key that is not on this machine: use `--digest`/,
   });
   alter(backup, 'drop table backup_seal');
   await t.throwsAsync(restoreStore(file, backup, by), { message: /has no seal: use `--digest`/ });
@@ -196,7 +196,7 @@ test('another machine takes a backup with the key of the seal, or by its digest'
   const { folder, backup, digest } = await openWorld(t);
   const restore = (proof: { sealKey: Buffer | undefined } | { digest: string }) =>
     restoreStore(join(folder, 'new.db'), backup, { ...by, proof });
-  const refused = { instanceOf: StoreRefusedError, message: /under a key that is not here/ };
+  const refused = { instanceOf: StoreRefusedError, message: /with a key that is not on this machine/ };
   await t.throwsAsync(restore({ sealKey: undefined }), refused);
   await t.throwsAsync(restore({ sealKey: Buffer.alloc(32, 8) }), refused);
   t.is((await restore({ digest: digest.toUpperCase() })).digest, digest);
@@ -209,7 +209,7 @@ test('changes beside a backup are not overlooked', async (t) => {
   await store.change({ actor: 'x' }, (change) => change.deleteDomain(parseDomainName('sys.auth')));
   t.true(statSync(`${backup}-wal`).size > 0);
   await t.throwsAsync(restoreStore(file, backup, by), {
-    message: /is not whole: there are changes of it in `.*-wal`$/,
+    message: /is incomplete: some of its changes are in `.*-wal`$/,
   });
   await store.close();
 });

@@ -179,5 +179,5 @@ postgresTest('a transaction whose statement failed is not acknowledged', async (
     await sql`create table kept (id int)`.execute(transaction);
     await sql`select nothing`.execute(transaction).catch(() => undefined);
   });
-  await t.throwsAsync(swallowed, { message: 'the change was not made: a statement of it had failed' });
+  await t.throwsAsync(swallowed, { message: 'the change was not saved: one of its statements failed' });
 });

@@ -25,7 +25,7 @@ test('while one restore is at work another one is refused, and leaves its files 
   const first = await lockFile(join(dataDir, '.restore.lock'), { waitMs: 0 });
   await t.throwsAsync(begin(), {
     instanceOf: ConflictError,
-    message: `another restore is at work in \`${dataDir}\`: wait for its end`,
+    message: `another restore is running in \`${dataDir}\`: wait until it has finished`,
   });
   t.deepEqual(readdirSync(dataDir), ['.restore.lock']);
   await first?.[Symbol.asyncDispose]();

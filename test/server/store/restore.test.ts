@@ -437,7 +437,7 @@ const altered: readonly (readonly [note: string, alter: (backup: string) => void
       bytes.write('x', place);
       writeFileSync(backup, bytes);
     },
-    /^backup `.*` was changed after it was made$/,
+    /^backup `.*` was changed after it was created$/,
   ],
   [
     'a member added by hand',
@@ -448,7 +448,7 @@ const altered: readonly (readonly [note: string, alter: (backup: string) => void
       );
       database.close();
     },
-    /^backup `.*` was changed after it was made$/,
+    /^backup `.*` was changed after it was created$/,
   ],
   [
     'its end cut off',

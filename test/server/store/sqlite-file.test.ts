@@ -115,7 +115,7 @@ const refusals: readonly {
   {
     note: 'a file that was emptied',
     reason: 'corrupt',
-    message: 'is empty: restore a backup, or remove the file to begin again',
+    message: 'is empty: restore a backup, or remove the file to start with an empty store',
     prepare: async (file) => {
       await filledStore(file);
       writeFileSync(file, '');

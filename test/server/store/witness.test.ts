@@ -155,7 +155,7 @@ test('a place of the witness that was cut off leaves the one before; none that c
   rmSync(gone);
   await t.throwsAsync(openSqliteStore(gone), {
     instanceOf: StoreRefusedError,
-    message: /is gone, its witness is there/,
+    message: /is missing, but its witness exists/,
   });
   t.false(existsSync(gone));
 });

@@ -141,7 +141,7 @@ else {
     const ended = await Promise.allSettled(backups.map(({ begin }) => begin()));
     const made = backups.filter((_, at) => ended[at]?.status === 'fulfilled').map(({ name }) => name);
     const refusals = ended.flatMap((each) => (each.status === 'rejected' ? [String(each.reason.message)] : []));
-    t.deepEqual(refusals, [`another restore is at work in \`${options.dataDir}\`: wait for its end`]);
+    t.deepEqual(refusals, [`another restore is running in \`${options.dataDir}\`: wait until it has finished`]);
     t.deepEqual(await inStore(place, (store) => store.domainNames()), made);
     t.deepEqual(readdirSync(options.dataDir), []);
   });
@@ -158,7 +158,7 @@ else {
     await running.close();
     // The database takes the new rows, and not the last of them.
     await server.query(place.database, 'alter table meta add constraint no_more check (epoch < 2)');
-    await t.throwsAsync(restore(place, backup, options), { message: /does not fit what is stored/ });
+    await t.throwsAsync(restore(place, backup, options), { message: /conflicts with the stored data/ });
     t.is(await digestOf(place), before);
     t.deepEqual(readdirSync(options.dataDir), []);
     const wrong = { ...options, proof: { sealKey: Buffer.alloc(32, 8) } };
@@ -204,12 +204,20 @@ else {
     [
       'a reference that leads nowhere',
       `set session_replication_role = replica; delete from domains where name = 'media'`,
-      /rows refer to what is not there/,
+      /rows refer to missing rows/,
     ],
     ['a record that was changed', `update audit set actor = 'user.nobody' where id = 1`, /^audit log: /],
-    ['a number of members', 'update roles set member_count = 7', /`media:role.viewer` has another number of members/],
-    ['a revocation without a place', `update certificates set revoked_at = 1`, /1 revoked certificates have no place/],
-    ['a feed without its head', `delete from changes where kind = 'head'`, /the feed of changes does not end/],
+    [
+      'a number of members',
+      'update roles set member_count = 7',
+      /`media:role.viewer` has a number of members that differs/,
+    ],
+    [
+      'a revocation without a place',
+      `update certificates set revoked_at = 1`,
+      /1 revoked certificates have no revocation sequence number/,
+    ],
+    ['a feed without its head', `delete from changes where kind = 'head'`, /the change feed does not end/],
     [
       'a key that cannot be read',
       `insert into service_keys (domain, service, key_id, pem, created_at) values ('media', 'player', '0', 'x', 1)`,

@@ -67,7 +67,7 @@ postgresTest('the standby is silent: a commit that nobody else has is not acknow
   const cancel = "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'";
   await until('it waits', async () => (await pair.query(cancel)).length > 0);
   await ended;
-  await refused('unknown', 'the connection to the database broke: whether the change was made is unknown');
+  await refused('unknown', 'the connection to the database was lost: it is unknown whether the change was saved');
   // What waits for the standby keeps its lock.
   await refused('behind', 'the store is locked by another writer');
   t.is((await player('/oauth2/token', token)).status, 200);

@@ -33,7 +33,7 @@ test('the guide to a first server holds for one on PostgreSQL, whose database mu
     runProgram(process.execPath, [signetScript, 'init', join(folder, place), ...more, '--json']);
   const again = await init('second', ...options);
   t.deepEqual([again.status, again.stdout], [1, '']);
-  t.is(again.stderr, `signet: database \`${name}\` holds a store already: name one that is empty\n`);
+  t.is(again.stderr, `signet: database \`${name}\` already contains a store: name an empty database\n`);
   t.false(existsSync(join(folder, 'second')));
 
   // A name that is refused when it is read back from the server's certificate: the signing keys are in the database by then.
@@ -50,7 +50,7 @@ test('the guide to a first server holds for one on PostgreSQL, whose database mu
     { cwd: join(repository, 'test') },
   );
   t.regex(failed.stdout, /a character that no name has/);
-  t.regex(failed.stderr, /`store_2` may hold a part of a store now: drop it, and create it again before the next try/);
+  t.regex(failed.stderr, /`store_2` may contain a partial store: drop and create it before you try again/);
   t.false(existsSync(join(folder, 'half')));
   const next = await init('half', '--postgres', database.host, '--postgres-database', half);
   t.regex(next.stderr, /`store_2` holds a store already/);

@@ -118,12 +118,15 @@ postgresTest('a log-in that fails ends the start with 78, and tells no secret', 
   }
   const where = `\`localhost:${port}/store_1\``;
   for (const [changed, message] of [
-    [{ passwordFile: at('wrong') }, `database ${where} lets this server not in (SQLSTATE 28P01)`],
+    [{ passwordFile: at('wrong') }, `database ${where} rejected the login of this server (SQLSTATE 28P01)`],
     [
       { passwordFile: at('nowhere') },
       `configuration \`${join(installation.folder, 'other.yaml')}\` cannot be used: store.postgres.passwordFile: \`${at('nowhere')}\` cannot be read: it does not exist`,
     ],
-    [{ database: 'nowhere' }, `database \`localhost:${port}/nowhere\` lets this server not in (SQLSTATE 3D000)`],
+    [
+      { database: 'nowhere' },
+      `database \`localhost:${port}/nowhere\` rejected the login of this server (SQLSTATE 3D000)`,
+    ],
     [
       { ca: at('clients.pem') },
       `the certificate of database ${where} is not trusted (UNABLE_TO_VERIFY_LEAF_SIGNATURE): check \`store.postgres.ca\``,
@@ -132,7 +135,10 @@ postgresTest('a log-in that fails ends the start with 78, and tells no secret', 
       { hosts: [`127.0.0.1:${port}`] },
       `the certificate of database \`127.0.0.1:${port}/store_1\` is not trusted (ERR_TLS_CERT_ALTNAME_INVALID): check \`store.postgres.ca\``,
     ],
-    [{ ...certificate, certificate: undefined }, `database ${where} lets this server not in (SQLSTATE 28000)`],
+    [
+      { ...certificate, certificate: undefined },
+      `database ${where} rejected the login of this server (SQLSTATE 28000)`,
+    ],
     [
       { ...certificate, certificate: at('new-client.pem'), key: at('new-client.key') },
       `database ${where} does not trust the certificate of this server (ERR_SSL_TLSV1_ALERT_UNKNOWN_CA): check \`store.postgres.certificate\``,
@@ -179,7 +185,7 @@ postgresTest(
     const both = primary.settings(database, { hosts: [standby.host, primary.host] });
     await t.notThrowsAsync(openPostgresStore(both).then((store) => store.close()));
     const none = await serveTo(installation, primary.settings(database, { hosts: [standby.host, standby.host] }));
-    const nobody = 'signet: every database server is a standby: none takes changes now\n';
+    const nobody = 'signet: all database servers are standbys: changes are not possible now\n';
     t.deepEqual([none.status, none.stderr], [75, nobody]);
     await primary.kill();
     const away = await serveTo(installation, both);

@@ -44,7 +44,7 @@ test('every command of the guide to moving a store does what it says', async (t)
   for (const said of [
     /is in use: stop its servers first/,
     /^began +new$/m,
-    /from now on start servers with `postgres:signet-postgres\.yaml` only/,
+    /start servers with `postgres:signet-postgres\.yaml` only/,
     /^the same: \d+ rows, digest [0-9a-f]{64}$/m,
     /^kind +postgres$/m,
     /^server: address local, connections \d+, since \d{4}-/m,

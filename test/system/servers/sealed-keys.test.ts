@@ -88,7 +88,7 @@ test('servers with one sealing key follow each rotation; one with another key is
   t.deepEqual([unready.status, unready.body.status], [503, 'no-signing-key']);
   t.deepEqual(unready.body.keys.missing.toSorted(), [activeOf(first), activeOf(first, 'bundle')].toSorted());
   t.is((await signs(wrong, third)).status, 503);
-  const said = `"kids":${JSON.stringify(unready.body.keys.missing)},"msg":"private key of an active signing key is not here`;
+  const said = `"kids":${JSON.stringify(unready.body.keys.missing)},"msg":"private key of an active signing key is missing`;
   await until('the log names the keys', () => third.errors().includes(said));
 
   // One command for all of them, and nothing to copy.

@@ -202,7 +202,7 @@ function suite(title: string, emptyPlaces: (t: ExecutionContext) => Promise<Plac
     };
     await t.throwsAsync(copyRows(source, changing, { shapes, resume: false }), {
       instanceOf: StoreRefusedError,
-      message: 'the copy of table `domains` is not the same as its source',
+      message: 'the copy of table `domains` differs from its source',
     });
     await target.close();
     await source.close();

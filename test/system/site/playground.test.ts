@@ -102,7 +102,10 @@ inBrowser(
     t.regex(await text(page, id('totals')), /^3 passed, 0 failed/);
     t.is(await text(page, id('state')), 'Checked: 3 tests passed, no problems');
     await page.click(id('keep'));
-    await eventually(page, `document.querySelector('${id('impact')}').textContent.includes('nobody gains or loses')`);
+    await eventually(
+      page,
+      `document.querySelector('${id('impact')}').textContent.includes('no principal gains or loses')`,
+    );
     await page.click(id('apply'));
     await until(page, 'Granted (ALLOW)');
     t.is(await page.evaluate('document.activeElement.id'), 'playground-headline', 'the focus is on the answer');

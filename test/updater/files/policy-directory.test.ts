@@ -32,7 +32,7 @@ const checks: [
   ['its own', { '/v/policy': folder }, 7, undefined],
   ['of another user', { '/v/policy': folder }, 8, 'belongs to another user'],
   ['of a user without a number', { '/v/policy': folder }, undefined, undefined],
-  ['that is not there', {}, 7, 'does not exist: a run of the updater makes it'],
+  ['that is not there', {}, 7, 'does not exist: a run of the updater creates it'],
   ['that is a file', { '/v/policy': file }, 7, 'is not a directory, or is a symbolic link to one'],
   ['that everyone may write', { '/v/policy': { ...folder, mode: 0o757 } }, 7, 'can be written by everyone'],
   [

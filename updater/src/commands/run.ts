@@ -58,11 +58,11 @@ async function reloadConfig(
     if (config === undefined) return undefined;
     logger.level = config.logLevel;
     const { baseUrl: server, domains, autoDomains } = config;
-    logger.info({ server, domains, autoDomains }, 'configuration taken into use');
+    logger.info({ server, domains, autoDomains }, 'configuration loaded');
     return config;
   } catch (error) {
     const message = error instanceof UpdaterError ? error.message : error;
-    logger.error({ error: message }, 'configuration cannot be used, the one before stays in use');
+    logger.error({ error: message }, 'configuration cannot be loaded, the previous one stays in use');
     return undefined;
   }
 }
@@ -86,7 +86,7 @@ export function daemonWork({ updater, logger, onReport, now }: DaemonDeps): (sig
   return async (signal) => {
     const wait = notBefore - now();
     if (wait > 0 && wait <= longestPause) {
-      logger.info({ seconds: Math.ceil(wait / 1000) }, 'run left out, as the server asked');
+      logger.info({ seconds: Math.ceil(wait / 1000) }, 'run skipped, as requested by the server');
       return;
     }
     try {

@@ -42,7 +42,7 @@ export async function lockDirectory(directory: string, files: FileSystem): Promi
 }
 
 function locked(directory: string): UpdaterError {
-  const help = 'stop it, or give this one a `policyDir` of its own';
+  const help = 'stop it, or set another `policyDir` for this one';
   return new UpdaterError('locked', `policy directory \`${directory}\` is in use by another updater: ${help}`);
 }
 

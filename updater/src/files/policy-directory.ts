@@ -53,7 +53,7 @@ export class PolicyDirectory {
   /** Throws `unsafe-directory` unless only its owner, who we are, can write to it and to its JSON files, which are plain files. */
   async check(): Promise<void> {
     const facts = await this.#guard('look at', () => this.#files.facts(this.path));
-    if (facts === undefined) throw this.#unsafe('does not exist: a run of the updater makes it');
+    if (facts === undefined) throw this.#unsafe('does not exist: a run of the updater creates it');
     if (!facts.isDirectory) throw this.#unsafe('is not a directory, or is a symbolic link to one');
     this.#checkOwner(facts);
     this.#fileMode = 0o600 | (facts.mode & 0o044);

@@ -72,7 +72,7 @@ function keysAt(address: string, { clock, fetch }: Pick<JwtProviderDeps, 'clock'
     load: async () => createLocalJWKSet(keySetSchema.parse(await fetchJson(fetch, address))),
     clock,
     unavailable: (cause) =>
-      new ProviderFailedError('the keys of the token issuer cannot be had', {
+      new ProviderFailedError('the keys of the token issuer are not available', {
         cause,
         detail: { keysUrl: address, reason: String(cause) },
       }),

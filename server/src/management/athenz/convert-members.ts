@@ -16,7 +16,7 @@ export function convertMembers(
   const counting = (members ?? []).filter((member) => {
     const isPending = member.pending === true || member.approved === false || member.active === false;
     const name = `${owner}: ${member.memberName}`;
-    if (isPending) findings.notice('pending members are left out: they are no members yet', name);
+    if (isPending) findings.notice('pending members are skipped: they are not members yet', name);
     return !isPending;
   });
   for (const member of counting) reportMember(findings, `${owner}: ${member.memberName}`, member);
@@ -40,16 +40,13 @@ function reportMember(findings: Findings, name: string, member: AthenzMember): v
   }
   if (memberName.includes(':group.') && member.systemDisabled === true) {
     findings.notice(
-      'disabled groups in roles do not count, as in tokens of Athenz; its access checks count them',
+      'disabled groups in roles grant nothing here, as in tokens of Athenz; its access checks include them',
       name,
     );
   }
   const isPerson = principalType === principalTypes.user || principalType === principalTypes.headless;
   if ((isPerson && !memberName.startsWith('user.')) || /^(?:unix|ygrp)\./.test(memberName)) {
-    findings.notice(
-      'members are no services in Athenz: whoever has the domain of their name gets such a service here',
-      name,
-    );
+    findings.notice('members do not exist as services in Athenz: the owner of that domain can create them here', name);
   }
   reportLeftOver(findings, 'members', name, member);
 }

@@ -49,7 +49,7 @@ function convertPolicy(rules: Rules, name: string, versions: readonly AthenzPoli
   for (const policy of versions) {
     reportLeftOver(findings, 'policies', name, policy);
     if (policy.active === false) {
-      findings.notice('policy versions are not active and decide nothing', `${name} ${versionOf(policy)}`);
+      findings.notice('policy versions are not active and have no effect', `${name} ${versionOf(policy)}`);
     }
     if ((policy.description ?? '') !== (first?.description ?? '')) {
       findings.notice('descriptions of versions that are not active are not imported', `${name} ${versionOf(policy)}`);
@@ -111,7 +111,7 @@ function roleOf(
     if (!(error instanceof InvalidRequestError)) throw error;
     findings.problem([...path, 'role'], error.message);
   }
-  findings.notice('assertions name a role that the domain does not have: they match nothing and are left out', path[1]);
+  findings.notice('assertions name a role that the domain does not have: they match nothing and are skipped', path[1]);
   return undefined;
 }
 
@@ -134,14 +134,17 @@ function resourcesOf(
     findings.problem([...path, 'resource'], 'must begin with a domain, or with `*:`');
     return [];
   }
-  findings.notice('assertions are about resources of other domains: they match nothing and are left out', path[1]);
+  findings.notice('assertions are about resources of other domains: they match nothing and are skipped', path[1]);
   return [];
 }
 
 /** Reports assertions with another meaning here. */
 function reportMeaning({ findings, domain }: Rules, name: string, assertion: AthenzAssertion): void {
   if (conditionsOf(assertion).length > 0) {
-    findings.notice("assertions have conditions: they count here, and Athenz's servers and engines ignore them", name);
+    findings.notice(
+      'assertions have conditions: they are enforced here, while servers and engines of Athenz ignore them',
+      name,
+    );
   }
   if (!isAssumeRole(assertion.action)) return;
   if (assertion.effect === 'DENY') {

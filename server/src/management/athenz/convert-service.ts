@@ -13,7 +13,7 @@ export function convertService(findings: Findings, name: string, service: Athenz
     const pem = publicKeyOf(key);
     if (pem === undefined)
       findings.notice(
-        'public keys are not P-256, P-384, P-521, RSA 2048 or more, or Ed25519: left out',
+        'public keys are not P-256, P-384, P-521, RSA 2048 or more, or Ed25519: skipped',
         `${name}: ${id}`,
       );
     return pem === undefined ? [] : [[id, pem] as const];
@@ -42,6 +42,6 @@ function endpointOf(findings: Findings, name: string, { providerEndpoint }: Athe
   if (providerEndpoint === undefined || providerEndpoint === null || providerEndpoint === '') return undefined;
   const url = URL.parse(providerEndpoint);
   if (url?.protocol === 'https:' && url.username === '') return providerEndpoint;
-  findings.notice('endpoints of providers are not `https:` addresses without a user name: left out', name);
+  findings.notice('endpoints of providers are not `https:` addresses without a user name: skipped', name);
   return undefined;
 }

@@ -43,7 +43,7 @@ function convertDomain({ domain, isPlain }: AthenzExport): { shape: DocumentShap
   const { name } = domain;
   if (foldAscii(name) === systemDomain) {
     throw new InvalidRequestError(
-      `name: \`${systemDomain}\` holds the rights of the server itself: write them by hand`,
+      `name: \`${systemDomain}\` contains the permissions of the server itself: write its document by hand`,
     );
   }
   if (isPlain) {
@@ -53,7 +53,7 @@ function convertDomain({ domain, isPlain }: AthenzExport): { shape: DocumentShap
     );
   }
   reportLeftOver(findings, 'the domain', name, domain);
-  if (domain.enabled === false) findings.notice('the domain is disabled, and stays so', name);
+  if (domain.enabled === false) findings.notice('the domain is disabled and remains disabled', name);
   reportAdministrators(findings, domain);
   reportOthers(findings, domain);
   const roles = parts(findings, domain, 'roles', convertRole);
@@ -103,13 +103,10 @@ function parts<K extends Kind, Shape>(
 function convertRole(findings: Findings, name: string, role: AthenzRole): RoleShape {
   const { trust, members } = role;
   if (isSaid(trust) && (role.roleMembers ?? []).length > 0) {
-    findings.problem(['roles', name], 'has members and trusts a domain: Athenz goes by either, take one of them out');
+    findings.problem(['roles', name], 'has members and trusts a domain: Athenz uses only one of them, remove one');
   }
   if (!isSaid(trust) && !Array.isArray(role.roleMembers) && (members ?? []).length > 0) {
-    findings.problem(
-      ['roles', name, 'members'],
-      'is the deprecated form, which Athenz does not go by: `roleMembers` is',
-    );
+    findings.problem(['roles', name, 'members'], 'is deprecated and ignored by Athenz: use `roleMembers`');
   }
   return {
     ...described(role.description),
@@ -127,7 +124,7 @@ function convertGroup(findings: Findings, name: string, group: AthenzGroup): Gro
 function reportAdministrators(findings: Findings, { name, roles }: AthenzDomain): void {
   const admin = (roles ?? []).find((role) => foldAscii(role.name).replace(`${foldAscii(name)}:role.`, '') === 'admin');
   for (const { memberName } of admin?.roleMembers ?? []) {
-    findings.notice('members of the role `admin` administer the domain here, whatever its policies say', memberName);
+    findings.notice('members of the role `admin` administer the domain here, regardless of its policies', memberName);
   }
 }
 
@@ -138,7 +135,7 @@ function reportOthers(findings: Findings, { name, roles }: AthenzDomain): void {
   const ofGroups = members.flatMap(({ memberName }) => /^([^:]+):group\./.exec(memberName)?.[1] ?? []);
   for (const other of new Set([...trusted, ...ofGroups])) {
     if (other === name) continue;
-    findings.notice('domains are trusted or have groups in roles: import them before, or into the same folder', other);
+    findings.notice('domains are trusted or have groups in roles: import them first, or into the same folder', other);
   }
 }
 

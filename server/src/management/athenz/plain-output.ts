@@ -90,7 +90,7 @@ function parseSentence(domain: string) {
       !resource.includes(':') || resource.startsWith(`${domain}:`) || action.toLowerCase() === 'assume_role';
     if (!isClear) {
       throw new InvalidRequestError(
-        `${shown}: the plain output does not say whose resource that is: export it with \`zms-cli -o json\``,
+        `${shown}: the plain output does not include the domain of the resource: export it with \`zms-cli -o json\``,
       );
     }
     return {

@@ -73,7 +73,7 @@ function assumedByPattern(
   return placed.flatMap(({ assertion, place }) => {
     const { effect, action, role, resource } = assertion;
     if (effect === 'DENY' || foldAscii(action) !== 'assume_role') return [];
-    const text = 'lets nobody assume a role: `assume_role` takes';
+    const text = 'has no effect: `assume_role` requires';
     if (isPattern(role)) return [source.problem([...place, 'role'], `${text} the name of a role, not a pattern`)];
     if (!isPattern(resource) || !resource.startsWith(`${domain}:`)) return [];
     const message = `${text} the name of a role of its own domain, not a pattern`;

@@ -40,7 +40,7 @@ export function caseWarnings(files: readonly CaseFile[], world: CaseWorld): read
       const { index, unknown } = policyCase;
       if (!unknown) return strangers.map(({ path, message }) => source.problem(path, message));
       if (strangers.length > 0) return [];
-      return [source.problem([index, 'unknown'], 'all that the case names exists: leave `unknown` out')];
+      return [source.problem([index, 'unknown'], 'all names in the test exist: remove `unknown`')];
     });
   });
 }

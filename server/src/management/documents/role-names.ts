@@ -46,7 +46,7 @@ export class RoleNames {
     } catch (error) {
       if (!(error instanceof WorkExceededError)) throw error;
       throw new InvalidRequestError(
-        'too many patterns of roles to compare: name the roles, or begin the patterns alike',
+        'too many role patterns to compare: use role names, or patterns with a common prefix',
       );
     }
   }

@@ -29,7 +29,7 @@ export function roleWarnings(
       source.problem(placeOf(source.value, ['roles', role.name, ...field]), message, 'key');
     if (role.trust === undefined) {
       if (role.members.some((member) => counts(member, now) && !groups.isEmptyGroup(member.name))) return [];
-      return [at([], 'nobody has this role, so its assertions allow nothing: give it members, or remove it')];
+      return [at([], 'the role has no members, so its assertions have no effect: add members, or remove it')];
     }
     if (lenders.mayLend(role.trust, full)) return [];
     return [at(['trust'], `domain \`${role.trust}\` has no assertion that allows \`assume_role\` on \`${full}\``)];

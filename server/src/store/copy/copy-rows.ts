@@ -82,7 +82,7 @@ export function replaceRows(
     const wanted = await digestRows(from, shapes);
     await target.change(async (db) => {
       if ((await digestRows(db, shapes)).digest !== expected)
-        throw new ConflictError(`store \`${target.place}\` was changed meanwhile: stop its servers first`);
+        throw new ConflictError(`store \`${target.place}\` was changed during the copy: stop its servers first`);
       await deleteRows(db, shapes);
       for (const table of shapes) {
         for await (const rows of readPages(from, table)) await insertRows(db, table, rows);
@@ -95,7 +95,7 @@ export function replaceRows(
 function requireSame(wanted: RowDigest, found: RowDigest): void {
   const table = firstDifference(wanted, found);
   if (table === undefined) return;
-  throw new StoreRefusedError('corrupt', `the copy of table \`${table}\` is not the same as its source`);
+  throw new StoreRefusedError('corrupt', `the copy of table \`${table}\` differs from its source`);
 }
 
 function lastOf(shapes: readonly TableShape[]): TableShape {

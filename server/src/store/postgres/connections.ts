@@ -348,7 +348,7 @@ async function requireUsable(client: pg.ClientBase, { name }: PostgresHost, time
   if (encoding !== 'UTF8')
     throw new StoreRefusedError(
       'encoding',
-      `the database on \`${name}\` has the encoding ${encoding}: make one with UTF8`,
+      `the database on \`${name}\` has the encoding ${encoding}: create a database with UTF8`,
     );
   if (version >= oldestVersion) return;
   throw new StoreRefusedError('old-server', `database server \`${name}\` is older than PostgreSQL 13`);
@@ -361,7 +361,7 @@ function notReachable(cause: unknown): StoreUnavailableError {
 function promotionAwaited(errors: readonly unknown[]): StoreUnavailableError | undefined {
   const areStandbys = errors.every((error) => error instanceof StoreRefusedError && error.reason === 'standby');
   if (errors.length < 2 || !areStandbys) return undefined;
-  return new StoreUnavailableError('every database server is a standby: none takes changes now');
+  return new StoreUnavailableError('all database servers are standbys: changes are not possible now');
 }
 
 /** Newest of several primaries: the one promoted last. Throws the `AggregateError` of all when there is none. */

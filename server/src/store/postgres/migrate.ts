@@ -54,7 +54,7 @@ async function runStepsOnce(queries: PostgresQueries, options: MigrateOptions): 
       // The wait for a lock was too long, or would never have ended: an index that another server makes may wait for this one.
       if (sqlStateOf(error) !== '55P03' && !isWorthRepeating(error)) throw error;
       if (waits === lockAttempts) {
-        const text = `store \`${options.place}\` is still being brought up to date by another server: start this one again when that has ended`;
+        const text = `store \`${options.place}\` is being migrated by another server: start this server again when the migration has finished`;
         throw new StoreUnavailableError(text, { cause: error });
       }
       await sleep(Math.random() * 100);

@@ -43,9 +43,9 @@ const obstacles: readonly (readonly [code: RegExp, message: string])[] = [
   [/^55P03/, 'the store is locked by another writer'],
   [/^57014/, 'the database took too long'],
   [/^53300/, 'the database has no connection left'],
-  [/^53/, 'the database has no room left'],
-  [/^40/, 'the store is busy: others changed the same at the same time'],
-  [/^(28|3D|42501)/, 'the database lets this server not in'],
+  [/^53/, 'the database has no disk space left'],
+  [/^40/, 'the store is busy: concurrent changes of the same data'],
+  [/^(28|3D|42501)/, 'the database rejected the login of this server'],
   [/^(08|57P)/, 'the database is not reachable'],
 ];
 
@@ -56,8 +56,8 @@ export function translateError(error: unknown): unknown {
   if (state === undefined) return isDriverError(error) ? unreachable(error) : error;
   const options = { cause: error, detail: { sqlState: state } };
   // A foreign trigger is not part of this schema: its owner must fix it.
-  if (/^(22|23)/.test(state)) return new ConflictError('the change does not fit what is stored', options);
-  if (state === '25006') return new StoreReadOnlyError('the database takes no changes: it is read-only', options);
+  if (/^(22|23)/.test(state)) return new ConflictError('the change conflicts with the stored data', options);
+  if (state === '25006') return new StoreReadOnlyError('the database is read-only', options);
   if (state === '53100') return new StoreReadOnlyError('the disk of the database is full', options);
   const message = obstacles.find(([pattern]) => pattern.test(state))?.[1];
   return new StoreUnavailableError(message ?? 'the store cannot be read or written', options);
@@ -91,7 +91,7 @@ export function refusalOf(error: unknown, where: string): unknown {
   if (error instanceof StoreRefusedError) return error;
   const state = sqlStateOf(error);
   if (state !== undefined && refusedAtStart.test(state)) {
-    return new StoreRefusedError('log-in', `database ${where} lets this server not in (SQLSTATE ${state})`, {
+    return new StoreRefusedError('log-in', `database ${where} rejected the login of this server (SQLSTATE ${state})`, {
       cause: error,
     });
   }
@@ -106,7 +106,7 @@ export function refusalOf(error: unknown, where: string): unknown {
   }
   if (code === 'ENOENT' || code === 'EACCES') return fileOrSocket(error, where, code);
   if (error instanceof Error && error.message === 'The server does not support SSL connections') {
-    return new StoreRefusedError('log-in', `database ${where} does not speak TLS`, { cause: error });
+    return new StoreRefusedError('log-in', `database ${where} does not support TLS`, { cause: error });
   }
   return translateError(error);
 }

@@ -100,7 +100,7 @@ class Connection {
     } catch (error) {
       if (!isConnectionLost(error)) throw error;
       throw new UnacknowledgedChangeError(
-        'the connection to the database broke: whether the change was made is unknown',
+        'the connection to the database was lost: it is unknown whether the change was saved',
         {
           cause: error,
         },
@@ -109,7 +109,7 @@ class Connection {
       this.#client.off('notice', note);
     }
     // The answer to a commit of what has failed is a roll-back, and no error.
-    if (ended !== 'COMMIT') throw new StoreUnavailableError('the change was not made: a statement of it had failed');
+    if (ended !== 'COMMIT') throw new StoreUnavailableError('the change was not saved: one of its statements failed');
     if (warning === undefined) return;
     throw new UnacknowledgedChangeError('the change may not be on every database server that it has to be on', {
       detail: { warning },

@@ -40,7 +40,7 @@ function accept(file: string, options: RestartContext): AcceptedLoss {
     database.exec('begin exclusive; rollback');
     const witness = readWitness(file);
     const loss = findLoss(database, file, witness);
-    if (loss === undefined) throw new ConflictError('the store lacks nothing that was acknowledged');
+    if (loss === undefined) throw new ConflictError('the store does not lack any acknowledged change');
     const { sequence, head } = readPosition(database);
     const known = typeof witness === 'string' ? undefined : witness;
     const used = { epoch: known?.epoch ?? epochSeconds(options.clock), nextId: 0, sequence: known?.sequence ?? 0 };

@@ -61,7 +61,7 @@ function finish(file: string, storeFile: string, schemas: KnownSchemas, sealKey:
     database.pragma('trusted_schema = OFF');
     checkSchema(database, storeFile, schemas, 'older-is-fine');
     if (database.pragma('integrity_check(1)', { simple: true }) !== 'ok') {
-      throw new StoreRefusedError('corrupt', 'the store is corrupt: its copy is not whole');
+      throw new StoreRefusedError('corrupt', 'the store is corrupt: its copy is incomplete');
     }
     return sealBackup(database, sealKey);
   } finally {

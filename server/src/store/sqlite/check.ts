@@ -130,9 +130,9 @@ function checkRows(file: string): string[] {
       (query) => counts.parse(database.prepare(query).get()).count,
     );
     return [
-      ...lists.map(({ name }) => `\`${name}\` has another number of members than is written beside it`),
-      ...(heads === 0 ? [] : ['the feed of changes does not end at the newest change']),
-      ...(revocations === 0 ? [] : [`${revocations} revoked certificates have no place in the order of revocations`]),
+      ...lists.map(({ name }) => `\`${name}\` has a number of members that differs from the stored count`),
+      ...(heads === 0 ? [] : ['the change feed does not end at the newest change']),
+      ...(revocations === 0 ? [] : [`${revocations} revoked certificates have no revocation sequence number`]),
     ];
   } finally {
     database.close();
@@ -166,8 +166,8 @@ function checkFile(file: string, schemas: KnownSchemas, sealKey: Buffer | undefi
     return {
       faults: [
         ...pages.filter((message) => message !== 'ok'),
-        ...(references.length === 0 ? [] : [`${references.length} rows refer to what is not there`]),
-        ...(seal === 'broken' ? ['it was changed after it was made as a backup'] : []),
+        ...(references.length === 0 ? [] : [`${references.length} rows refer to missing rows`]),
+        ...(seal === 'broken' ? ['it was changed after the backup was created'] : []),
       ],
       digest,
       seal,

@@ -78,6 +78,6 @@ function refuseEmpty(file: string, stats: Stats): void {
   if (systemClock.now() - stats.mtimeMs < 60_000) return;
   throw new StoreRefusedError(
     'corrupt',
-    `store \`${file}\` is empty: restore a backup, or remove the file to begin again`,
+    `store \`${file}\` is empty: restore a backup, or remove the file to start with an empty store`,
   );
 }

@@ -71,8 +71,8 @@ export function refuseLostFile(file: string): void {
   const witness = readWitness(file);
   // The witness of a restore that was killed before its last step is no evidence.
   if (witness === 'missing' || (witness !== 'unreadable' && witness.epoch === nothing.epoch)) return;
-  const help = 'restore a backup, or remove the witness to begin with an empty store';
-  throw new StoreRefusedError('missing', `store \`${file}\` is gone, its witness is there: ${help}`);
+  const help = 'restore a backup, or remove the witness to start with an empty store';
+  throw new StoreRefusedError('missing', `store \`${file}\` is missing, but its witness exists: ${help}`);
 }
 
 /** Error for a store that cannot be opened, in the words of the server. */

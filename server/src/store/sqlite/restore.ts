@@ -93,7 +93,7 @@ function refuseLogs(backup: string): void {
   const logs = ['-wal', '-journal'].map((suffix) => `${backup}${suffix}`);
   const log = logs.find((file) => (lstatSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0);
   if (log === undefined) return;
-  throw new StoreRefusedError('corrupt', `backup \`${backup}\` is not whole: there are changes of it in \`${log}\``);
+  throw new StoreRefusedError('corrupt', `backup \`${backup}\` is incomplete: some of its changes are in \`${log}\``);
 }
 
 function checkCopy(fresh: string, backup: string, proof: BackupProof, schemas: KnownSchemas): string {
@@ -119,10 +119,11 @@ function checkProof(database: Database.Database, backup: string, proof: BackupPr
   }
   if (seal === 'valid') return digest;
   if (seal === 'broken') {
-    throw new StoreRefusedError('corrupt', `backup \`${backup}\` was changed after it was made`);
+    throw new StoreRefusedError('corrupt', `backup \`${backup}\` was changed after it was created`);
   }
-  const what = seal === 'none' ? 'has no seal' : 'was sealed under a key that is not here';
-  const help = 'use `--digest` with the digest that `signet backup` printed, or take over the key of the seal';
+  const what = seal === 'none' ? 'has no seal' : 'was sealed with a key that is not on this machine';
+  const help =
+    'use `--digest` with the digest that `signet backup` printed, or copy the key of the seal to this machine';
   throw new StoreRefusedError('seal', `backup \`${backup}\` ${what}: ${help}`);
 }
 

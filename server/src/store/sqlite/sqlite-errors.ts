@@ -51,7 +51,7 @@ export function translateError(error: unknown): unknown {
   const options = { cause: error, detail: { sqlite: code } };
   // A foreign trigger is not part of this schema: its owner must fix it.
   if (/^SQLITE_CONSTRAINT(?!_TRIGGER)/.test(code))
-    return new ConflictError('the change does not fit what is stored', options);
+    return new ConflictError('the change conflicts with the stored data', options);
   const message = obstacles.find(([pattern]) => pattern.test(code))?.[1];
   return new StoreUnavailableError(message ?? 'the store cannot be read or written', options);
 }
