@@ -293,7 +293,7 @@ test('a directory that is swapped under the updater is taken with what is known:
   world.clock.advance(60_000);
   world.published.splice(0, world.published.length, makeSigningKey('other').jwk);
   const report = await updater.run();
-  t.regex(report.status.keys.error ?? '', /none of the keys that the server publishes was known before/);
+  t.regex(report.status.keys.error ?? '', /none of the published keys was known before/);
   t.is(world.read('keys.json'), keys);
 });
 

@@ -97,7 +97,7 @@ test('keys that share none with the known ones are refused with their issuer, un
     const report = await updater.run();
     t.is(report.exitStatus, 5);
     t.like([...report.outcomes.values()][0], { kind: 'rejected', reason: 'bundle-key-unknown' });
-    t.regex(report.status.keys.error ?? '', /none of the keys .* remove `keys\.json`/);
+    t.regex(report.status.keys.error ?? '', /none of the published keys .* remove `keys\.json`/);
     t.deepEqual([world.read('keys.json'), world.read('catalog.pol')], [genuine, served]);
   }
   await updater.close();

@@ -159,7 +159,7 @@ test.serial('another history is told, hosts keep what they have, and a new epoch
   assertWithin(t, 'revoked certificates that count again', Number((await askAs('media.guest')) !== 401), 0);
 
   await follow(world, 'the updater refuses another text under the same version', () =>
-    logged('updater.log').includes('bundle has other policies than one accepted before'),
+    logged('updater.log').includes('bundle has different policies than one accepted before'),
   );
   t.deepEqual(onDisk(world), lost, 'the host keeps what it has');
 
