@@ -16,8 +16,9 @@ import {
   serverSource,
   storeSource,
 } from './audit-source.ts';
-import { type ConnectionOptions, connectionOptions } from './connection.ts';
+import type { ConnectionOptions } from './connection.ts';
 import { action, CommandFailedError, configPathOf, print, printList, UsageError } from './run.ts';
+import { asksServer, sourceOptions } from './source.ts';
 import { stopSignal } from './stop-signal.ts';
 
 interface ReadOptions extends ConnectionOptions {
@@ -71,7 +72,7 @@ export function auditCommand(): Command {
 }
 
 function readOptions(command: Command): Command {
-  return connectionOptions(command)
+  return sourceOptions(command)
     .option(
       '--domain <name>',
       'only records of this domain since it was created; callers who may view the domain can use this',
@@ -80,11 +81,7 @@ function readOptions(command: Command): Command {
     .option('--actor <principal>', 'only changes by this principal')
     .option('--since <time>', 'only records from this time on: a time, or an age (`7d`, `12h`, `30m`)')
     .option('--until <time>', 'only records before this time')
-    .option('--follow', 'continue with new records until SIGINT or SIGTERM')
-    .addHelpText(
-      'after',
-      '\nWith --as, --cert or --url, records are read from a server; otherwise from the configured store.',
-    );
+    .option('--follow', 'continue with new records until SIGINT or SIGTERM');
 }
 
 async function list(options: ListOptions, command: Command): Promise<void> {
@@ -244,8 +241,7 @@ async function withSource(
   command: Command,
   work: (source: AuditSource) => Promise<void>,
 ): Promise<void> {
-  const { as, cert, url } = options;
-  if (as !== undefined || cert !== undefined || url !== undefined) await work(serverSource(options));
+  if (asksServer(options)) await work(serverSource(options));
   else await withStore(command, (store) => work(storeSource(store)));
 }
 

@@ -3,11 +3,12 @@ import { parseActionName, parseDomainName, parsePrincipalName } from '@signet/po
 import { Command } from 'commander';
 import { describeConditions } from '../management/describe-assertion.ts';
 import type { AccessEntry } from '../management/list-access.ts';
-import { type ConnectionOptions, connectionOptions, readClientSettings } from './connection.ts';
+import type { ConnectionOptions } from './connection.ts';
 import { describePath } from './describe-explanation.ts';
 import { given } from './manage/commands.ts';
 import { manageAll } from './manage/management-client.ts';
 import { action, configPathOf, print } from './run.ts';
+import { asksServer, sourceOptions } from './source.ts';
 
 interface ListOptions extends ConnectionOptions {
   readonly principal: string;
@@ -19,10 +20,7 @@ interface ListOptions extends ConnectionOptions {
 
 /** `signet access list`: the access of a principal. */
 export function listCommand(): Command {
-  return connectionOptions(new Command('list'))
-    .description(
-      'list the access of a principal, with roles and denials; reads a server if a client identity is given, otherwise the configured store',
-    )
+  return sourceOptions(new Command('list').description('list the access of a principal, with roles and denials'))
     .requiredOption('--principal <name>', 'principal to check')
     .option('--action <action>', 'only this action, such as read')
     .option('--domain <domain>', 'only this domain')
@@ -37,19 +35,15 @@ async function listAccess(options: ListOptions, command: Command): Promise<void>
     ...(options.action !== undefined && { action: parseActionName(options.action) }),
     ...(options.domain !== undefined && { domain: parseDomainName(options.domain) }),
   };
-  const entries = asksServer(options)
-    ? ((await manageAll(options, ['access'], given(query))) as AccessEntry[])
-    : await listLocally(query, options, command);
+  const entries =
+    options.documents === undefined && asksServer(options)
+      ? ((await manageAll(options, ['access'], given(query))) as AccessEntry[])
+      : await listLocally(query, options, command);
   if (options.json === true) {
     print(entries, true);
     return;
   }
   for (const line of describe(entries)) print(line, false);
-}
-
-function asksServer({ documents, as, cert, configFile }: ListOptions): boolean {
-  if (documents !== undefined) return false;
-  return as !== undefined || cert !== undefined || readClientSettings(configFile) !== undefined;
 }
 
 type Query = Parameters<typeof import('../management/list-access.ts').listAccessInSteps>[1];
