@@ -1,3 +1,5 @@
+import { InvalidNameError } from '@signet/policy-engine/names';
+
 /** Error codes of the server that a caller may see. The list is closed: each code has one HTTP status and one exit status. */
 export type DomainErrorCode =
   | 'invalid-request'
@@ -152,7 +154,7 @@ export function formatProblem(problem: DocumentProblem): string {
 
 /** Documents that are refused as a whole; `problems` lists everything that is wrong with them. */
 export class InvalidDocumentError extends DomainError {
-  override readonly name = 'InvalidDocumentError';
+  override readonly name: string = 'InvalidDocumentError';
   readonly code = 'invalid-document';
   readonly problems: readonly DocumentProblem[];
 
@@ -163,7 +165,9 @@ export class InvalidDocumentError extends DomainError {
 }
 
 /** Policy tests that do not get the answer that they expect; each problem names one. */
-export class PolicyTestsFailedError extends InvalidDocumentError {}
+export class PolicyTestsFailedError extends InvalidDocumentError {
+  override readonly name = 'PolicyTestsFailedError';
+}
 
 /** The store cannot be read or written now (locked, full disk, gone): changes wait, reads go on from the snapshot. */
 export class StoreUnavailableError extends DomainError {
@@ -215,4 +219,52 @@ export class StoreRefusedError extends DomainError {
 export class ServiceUnavailableError extends DomainError {
   override readonly name = 'ServiceUnavailableError';
   readonly code = 'service-unavailable';
+}
+
+/** A failure as plain data, for another process of this server: what a caller may see of it. */
+export interface PlainFailure {
+  readonly code: DomainErrorCode;
+  readonly message: string;
+  readonly retryAfterSeconds?: number;
+  readonly problems?: readonly DocumentProblem[];
+}
+
+/** Problems that go to another process, and to a caller. */
+const maxRelayedProblems = 1000;
+
+/** The failure as plain data; undefined for one that no caller may see. */
+export function plainFailure(error: unknown): PlainFailure | undefined {
+  if (error instanceof InvalidNameError) {
+    return { code: 'invalid-request', message: error.message };
+  }
+  if (!(error instanceof DomainError)) return undefined;
+  const { code, message, retryAfterSeconds } = error;
+  // Its message names the place of the store.
+  if (error instanceof StoreRefusedError) return { code, message: 'the store cannot be used' };
+  if (error instanceof InvalidDocumentError) {
+    const problems = error.problems.slice(0, maxRelayedProblems).map(({ file, line, column, field, message: what }) => {
+      return { file, line, column, field, message: what };
+    });
+    return { code, message: summaryOf(error), problems };
+  }
+  return { code, message, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
+}
+
+function summaryOf({ problems, name }: InvalidDocumentError): string {
+  const [first] = problems;
+  const what = name === 'PolicyTestsFailedError' ? 'failing policy tests' : 'problems in the documents';
+  return `${what}: ${problems.length}${first === undefined ? '' : `, the first: ${formatProblem(first)}`}`;
+}
+
+/** A failure that another process of this server has answered. */
+export class RelayedError extends DomainError {
+  override readonly name = 'RelayedError';
+  readonly code: DomainErrorCode;
+  readonly problems: readonly DocumentProblem[] | undefined;
+
+  constructor({ code, message, retryAfterSeconds, problems }: PlainFailure) {
+    super(message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
+    this.code = code;
+    this.problems = problems;
+  }
 }

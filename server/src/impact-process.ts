@@ -1,18 +1,21 @@
 import { usualBounds, Work } from './impact/work.ts';
 import type { ImpactJob } from './management/dry-runs.ts';
 import { findImpact } from './management/find-impact.ts';
+import { type DocumentsJob, runDocumentsJob } from './management/plan-job.ts';
 import { openStore } from './store/open.ts';
 import { answerJobs } from './work-process/answer-jobs.ts';
 
-/* The process of `management/dry-runs.ts`: it reads the store by itself, so that nothing large goes through the request loop. */
+/* The process of `management/dry-runs.ts`: it uses the store by itself, so that nothing large goes through the request loop. */
 
-answerJobs(async (job) => {
-  // Our own parent asks.
-  const { place, question } = job as ImpactJob;
-  const store = await openStore(place, { readonly: true });
+// Our own parent asks.
+answerJobs((job) => answerTo(job as ImpactJob | DocumentsJob));
+
+async function answerTo(job: ImpactJob | DocumentsJob): Promise<unknown> {
+  if (job.kind !== 'impact') return await runDocumentsJob(job);
+  const store = await openStore(job.place, { readonly: true });
   try {
-    return await findImpact(store, question, new Work(usualBounds));
+    return await findImpact(store, job.question, new Work(usualBounds));
   } finally {
     await store.close();
   }
-});
+}

@@ -108,7 +108,8 @@ test('a server does not load what Node has for a fetch and WebSocket of its own'
 
 test('what is known of the commands without loading them is what they say themselves', async (t) => {
   const [known, whole] = await Promise.all([createProgram('', []), wholeProgram()]);
-  const said = (program: typeof whole) => program.commands.map((each) => [each.name(), each.description()]);
+  const said = (program: typeof whole) =>
+    program.commands.map((each) => [each.name(), each.summary() || each.description()]);
   t.deepEqual(said(known), said(whole));
 });
 

@@ -26,7 +26,7 @@ export interface ManagementWorld {
 function inTurn(call: Caller): Caller {
   const patient = async (...request: Parameters<Caller>): Promise<Answer> => {
     const answer = await call(...request);
-    const isBusy = answer.status === 429 && answer.text.includes('one dry run at a time');
+    const isBusy = answer.status === 429 && answer.text.includes('only one dry run');
     return isBusy ? patient(...request) : answer;
   };
   return Object.assign(patient, { agent: call.agent });

@@ -17,7 +17,8 @@ export function planOf(changes: readonly Partial<ObjectChange>[], { impact = [],
     }),
   );
   return {
-    state: { epoch: 1, counter: 1, head: '' },
+    digest: 'A'.repeat(43),
+    change: [1, 1],
     changes: all,
     impact,
     totals: planTotals(all, impact),

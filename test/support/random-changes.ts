@@ -285,6 +285,7 @@ function managing({ store, live, clock }: RandomWorld): ManagementDeps {
   const dryRuns: ManagementDeps['dryRuns'] = {
     run: () => Promise.reject(new Error('no dry run here')),
     findImpact: () => Promise.reject(new Error('no dry run here')),
+    runDocuments: () => Promise.reject(new Error('no dry run here')),
     close: () => Promise.resolve(),
   };
   return {

@@ -1,79 +1,46 @@
 import { readFileSync } from 'node:fs';
-import { systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
-import { loadConfig } from '../config/config.ts';
-import { processEnvironment } from '../config/env.ts';
 import { formatProblem, InvalidDocumentError, PolicyTestsFailedError } from '../errors.ts';
-import { type ApplySummary, applyDocuments } from '../management/apply-documents.ts';
-import { readDocumentFolder } from '../management/documents/read-folder.ts';
-import { parsePlanFile, plannedState } from '../management/plan-file.ts';
-import { parseReason } from '../management/require-reason.ts';
-import { openStore } from '../store/open.ts';
+import type { ApplySummary } from '../management/apply-documents.ts';
+import { parsePlanFile } from '../management/plan-file.ts';
 import { describeFailure } from './describe-failure.ts';
-import { documentRulesOf } from './document-rules.ts';
-import { localActor } from './local-user.ts';
-import { withProgress } from './progress.ts';
-import { action, CommandFailedError, configPathOf, print, warn } from './run.ts';
+import { chosenFiles, type FolderOptions, folderOptions } from './plan/document-files.ts';
+import { type DocumentsOptions, documentsTarget } from './plan/documents-target.ts';
+import { action, CommandFailedError, print, warn } from './run.ts';
+import { sourceOptions } from './source.ts';
 import { escapeControls } from './terminal-text.ts';
 
-interface ApplyOptions {
-  readonly reason?: string;
+interface ApplyOptions extends DocumentsOptions, FolderOptions {
   readonly plan?: string;
-  readonly allowWildcard?: boolean;
-  readonly removeMemberships?: boolean;
-  readonly reuseName?: boolean;
-  readonly strict?: boolean;
   readonly json?: boolean;
 }
 
 /** `signet apply`: the store becomes what the documents say. */
 export function applyCommand(): Command {
-  return new Command('apply')
-    .description('apply the domain documents in a folder to the store in one transaction')
+  const command = new Command('apply').description(
+    'apply the domain documents in a folder to the store in one transaction',
+  );
+  return folderOptions(sourceOptions(command))
     .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
     .option('--reason <text>', 'reason, recorded in the audit log')
     .option('--allow-wildcard', 'allow `*` and prefix patterns as members')
     .option('--remove-memberships', 'remove deleted objects from the roles and groups that list them')
     .option('--strict', 'treat warnings as errors')
     .option('--reuse-name', 'reuse deleted names that are still reserved')
-    .option('--plan <file>', 'refuse if the store or the documents changed since `signet plan --out <file>`')
+    .option('--plan <file>', 'refuse if the effect is not that of `signet plan --out <file>` any more')
     .option('--json', 'print JSON')
     .action(action(apply));
 }
 
 async function apply(folder: string, options: ApplyOptions, command: Command): Promise<void> {
   try {
-    await applyFolder(folder, options, command);
+    const files = chosenFiles(folder, options);
+    const digest = options.plan === undefined ? undefined : parsePlanFile(readFileSync(options.plan, 'utf8'));
+    report(await documentsTarget(files, options, command).apply(digest), options.json === true);
   } catch (error) {
     if (!(error instanceof InvalidDocumentError)) throw error;
     reportRefusal(error, options.json === true);
     throw new CommandFailedError();
-  }
-}
-
-async function applyFolder(folder: string, options: ApplyOptions, command: Command): Promise<void> {
-  const documents = readDocumentFolder(folder);
-  const planned =
-    options.plan === undefined ? undefined : plannedState(parsePlanFile(readFileSync(options.plan, 'utf8')), documents);
-  const config = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openStore(config.store);
-  try {
-    const context = {
-      actor: localActor(),
-      ...(options.reason !== undefined && { reason: parseReason(options.reason) }),
-    };
-    const rules = documentRulesOf(options, config);
-    const summary = await withProgress((onProgress) =>
-      applyDocuments(store, documents, context, {
-        now: systemClock.now(),
-        onProgress,
-        ...rules,
-        ...(planned !== undefined && { planned }),
-      }),
-    );
-    report(summary, options.json === true);
-  } finally {
-    await store.close();
   }
 }
 

@@ -3,7 +3,7 @@ import type { DocumentRules } from '../management/document-refusals.ts';
 import { reservationOf } from '../management/name-safeguards.ts';
 
 /** Options of commands that read documents: exceptions to allow. */
-interface DocumentRuleOptions {
+export interface DocumentRuleOptions {
   readonly allowWildcard?: boolean;
   readonly removeMemberships?: boolean;
   readonly reuseName?: boolean;

@@ -1,35 +1,43 @@
 import { systemClock } from '@signet/policy-engine/clock';
-import { Command } from 'commander';
-import { type DocumentProblem, formatProblem } from '../errors.ts';
+import { Command, Option } from 'commander';
+import { type DocumentProblem, formatProblem, InvalidDocumentError, InvalidRequestError } from '../errors.ts';
 import { checkDocuments } from '../management/check-documents.ts';
 import { type Coverage, coverageOf } from '../management/coverage.ts';
-import { readDocumentFolder } from '../management/documents/read-folder.ts';
+import { isCaseFile, parseFolder } from '../management/documents/read-folder.ts';
 import { type CaseReport, runCases } from '../management/run-cases.ts';
 import { noStore } from '../management/stored-world.ts';
+import { type ConnectionOptions, connectionOptions } from './connection.ts';
 import { describeFailure } from './describe-failure.ts';
+import { chosenFiles, type FolderOptions, folderOptions } from './plan/document-files.ts';
+import { serverTarget } from './plan/documents-target.ts';
 import { action, CommandFailedError, print, UsageError, warn } from './run.ts';
 
-interface TestOptions {
+interface TestOptions extends ConnectionOptions, FolderOptions {
+  readonly againstServer?: boolean;
   /** True without a number. */
   readonly coverage?: boolean | string;
   readonly strict?: boolean;
   readonly json?: boolean;
 }
 
-/** `signet test`: do the documents decide as their authors expect? Needs no store and no server. */
+/** `signet test`: do the documents, or a server, decide as their authors expect? */
 export function testCommand(): Command {
-  return new Command('test')
-    .description('run the policy tests in a folder against its domain documents')
+  const command = new Command('test').description('run the policy tests in a folder against its domain documents');
+  return folderOptions(connectionOptions(command))
     .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
     .option('--coverage [percent]', 'list assertions without a test; with a number, fail if the coverage is lower')
+    .addOption(new Option('--against-server', 'run the tests on the domains of a server instead').conflicts('coverage'))
     .option('--strict', 'treat warnings as errors')
     .option('--json', 'print JSON')
     .action(action(test));
 }
 
-function test(folder: string, options: TestOptions): void {
+async function test(folder: string, options: TestOptions): Promise<void> {
+  if (options.againstServer === true) return testServer(folder, options);
   const least = leastCoverage(options.coverage);
-  const { documents, cases } = readDocumentFolder(folder);
+  const files = chosenFiles(folder, options);
+  const { documents, cases } = parseFolder(files);
+  if (documents.length === 0) throw new InvalidRequestError(`folder \`${folder}\` holds no documents`);
   const now = systemClock.now();
   const { snapshot, warnings } = checkDocuments(documents, noStore, now, cases);
   const { passed, failures, deciding } = runCases(snapshot, cases, now);
@@ -39,6 +47,25 @@ function test(folder: string, options: TestOptions): void {
   else describe(report);
   const isRefused = options.strict === true && warnings.length > 0;
   if (failures.length > 0 || isRefused || isThin(coverage, least)) throw new CommandFailedError();
+}
+
+/** Runs the policy tests alone on what a server has. */
+async function testServer(folder: string, options: TestOptions): Promise<void> {
+  const files = chosenFiles(folder, options).filter(({ file }) => isCaseFile(file));
+  if (files.length === 0) throw new InvalidRequestError(`folder \`${folder}\` holds no policy tests`);
+  try {
+    const { casesPassed: passed, warnings } = await serverTarget(files, options).plan();
+    const report = { passed, failures: [], warnings, coverage: undefined };
+    if (options.json === true) print(asJson(report), true);
+    else describe(report);
+    if (options.strict === true && warnings.length > 0) throw new CommandFailedError();
+  } catch (error) {
+    if (!(error instanceof InvalidDocumentError)) throw error;
+    const { problems } = error;
+    if (options.json === true) print({ failed: problems.length, failures: problems }, true);
+    else print([...problems.flatMap(describeFailure), `${problems.length} failed`], false);
+    throw new CommandFailedError();
+  }
 }
 
 interface Report extends Omit<CaseReport, 'deciding'> {

@@ -1,7 +1,7 @@
 import { PolicyEngineError } from '@signet/policy-engine';
 import type { ResourceError } from '@signet/policy-engine/wire';
 import { shortText } from '../base/short-text.ts';
-import { DomainError, type DomainErrorCode, StoreRefusedError } from '../errors.ts';
+import { type DocumentProblem, DomainError, type DomainErrorCode, RelayedError, StoreRefusedError } from '../errors.ts';
 import { TransportError } from './transport-error.ts';
 
 /** Error in the form of an answer. `detail` is for the log only; `unexpected` marks a fault of the server. */
@@ -13,6 +13,8 @@ interface ErrorAnswer {
   readonly oauthError: string;
   readonly detail?: Readonly<Record<string, unknown>>;
   readonly unexpected: boolean;
+  /** Problems in documents, each with its place. */
+  readonly problems?: readonly DocumentProblem[];
 }
 
 /** Default of `Retry-After`: the cause is over soon or takes an operator, so that an immediate retry helps in neither case. */
@@ -54,6 +56,7 @@ function fullAnswer(error: unknown): ErrorAnswer {
       status,
       oauthError,
       ...spoken(error),
+      ...(error instanceof RelayedError && error.problems !== undefined && { problems: error.problems }),
       headers: retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) },
       unexpected: false,
     };
@@ -78,7 +81,8 @@ function spoken(error: DomainError): Pick<ErrorAnswer, 'message' | 'detail'> {
 
 /** The body of an error: `ResourceError`, with the members of RFC 6749 §5.2 on the token endpoint (docs/reference/http.md#oauth-errors). */
 export function errorBody(answer: ErrorAnswer, withOauthMembers: boolean): ResourceError {
-  const body: ResourceError = { code: answer.status, message: answer.message };
+  const { status: code, message, problems } = answer;
+  const body = { code, message, ...(problems !== undefined && { problems }) };
   if (!withOauthMembers) return body;
   // RFC 6749 §5.2: error_description has no quotes, no backslash and nothing outside printable ASCII.
   const description = answer.message.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "'");

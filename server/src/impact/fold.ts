@@ -28,12 +28,16 @@ export interface FoldedImpact extends Impact {
 /**
  * Impact as far as the viewer may know it. INVARIANT: it is found in snapshots in which one stand-in takes the place of all members of each role
  * and group that the viewer does not see, so that nothing in it depends on who these members are; the stand-in is shown as `via
- * <domain>:group.<name>`. `own` is the domain that the viewer changes.
+ * <domain>:group.<name>`. `own`: the domains that the viewer changes.
  */
-export function* foldedImpactInSteps(comparison: Comparison, own: DomainName, viewer: Viewer): Steps<FoldedImpact> {
+export function* foldedImpactInSteps(
+  comparison: Comparison,
+  own: ReadonlySet<DomainName>,
+  viewer: Viewer,
+): Steps<FoldedImpact> {
   const { before, after } = comparison;
   const touched = touchedDomains(before, after);
-  const visible = touched.filter((name) => name === own || viewer.sees(name, 'domain'));
+  const visible = touched.filter((name) => own.has(name) || viewer.sees(name, 'domain'));
   const names = new Set(visible.flatMap((name) => [name, ...reachedFrom(before, name), ...reachedFrom(after, name)]));
   const folder = new Folder(viewer, groupsNamed([before, after], names));
   const was = yield* folder.fold(before, names);

@@ -4,20 +4,20 @@ import {
   InvalidDocumentError,
   PolicyTestsFailedError,
   PreconditionFailedError,
+  ServiceUnavailableError,
 } from '../errors.ts';
 import { isEmpty } from '../model/domain-change.ts';
-import type { ChangeContext } from '../model/records.ts';
-import { isSameState } from '../model/snapshot-source.ts';
-import type { SaveOutcome, Store } from '../model/store.ts';
+import type { ChangeContext, DomainContent } from '../model/records.ts';
+import type { SaveOutcome, Store, StoreTransaction } from '../model/store.ts';
 import type { OnProgress } from '../steps/progress.ts';
-import { checkDocuments } from './check-documents.ts';
-import { type DocumentRules, findElsewhere, findRefusals, refusedWarnings } from './document-refusals.ts';
+import type { DocumentChange } from './document-refusals.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
+import { type AuthorRights, type DocumentAuthor, type JudgingOptions, judgeDocuments } from './judge-documents.ts';
 import { lostNames, removeMemberships } from './name-safeguards.ts';
-import type { PlannedState } from './plan-file.ts';
+import { isStill } from './plan-basis.ts';
+import { makePlan } from './plan-documents.ts';
 import { requireReason } from './require-reason.ts';
-import { runCases } from './run-cases.ts';
-import { readWorld } from './stored-world.ts';
+import { lacksRight } from './rights.ts';
 
 interface AppliedDomain {
   readonly name: DomainName;
@@ -32,58 +32,105 @@ export interface ApplySummary {
   readonly warnings: readonly DocumentProblem[];
 }
 
-export interface ApplyOptions extends DocumentRules {
+export interface ApplyOptions extends JudgingOptions {
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** The state that the store must still have. */
-  readonly planned?: PlannedState;
+  /** Digest of the effect that the author has seen; absent: whatever the effect is. */
+  readonly plan?: string;
   readonly onProgress?: OnProgress;
 }
+
+/** Maximum number of attempts when what the documents have to do with is changed meanwhile. */
+const maxTries = 3;
 
 /**
  * Applies documents: their domains become exactly what they state, in one transaction: references and the rules of the management API are
  * checked, the cases run on the result, and only then something is written. Domains without a document stay as they are, public keys and the
  * endpoint of services whose document names none too: the owners of a service register them. Throws `InvalidDocumentError` with every problem
- * and every failing case, `PreconditionFailedError` when the store is no longer in the `planned` state, `InvalidRequestError` when a domain asks
- * for a reason; then nothing has changed.
+ * and every failing case, `PreconditionFailedError` when the effect is not the one of the `plan`, `ForbiddenError`, `InvalidRequestError` when a
+ * domain asks for a reason; then nothing has changed.
  */
-export function applyDocuments(
+export async function applyDocuments(
   store: Store,
   folder: DocumentFolder,
   context: ChangeContext,
   options: ApplyOptions,
 ): Promise<ApplySummary> {
-  const { now } = options;
-  return store.change(context, async (transaction) => {
-    if (options.planned !== undefined) requireUnmoved(transaction.state(), options.planned);
-    const world = await readWorld(transaction, folder);
-    const { snapshot, changes, warnings } = checkDocuments(folder.documents, world, now, folder.cases);
-    const elsewhere = await findElsewhere(transaction, changes, options);
-    const refusals = [
-      ...(await findRefusals(transaction, changes, options, now)),
-      ...refusedWarnings(warnings, elsewhere, options),
-    ];
-    if (refusals.length > 0) throw new InvalidDocumentError(refusals);
-    const { passed, failures } = runCases(snapshot, folder.cases, now);
-    if (failures.length > 0) throw new PolicyTestsFailedError(failures);
-    const domains: AppliedDomain[] = [];
-    for (const { before, change } of changes) {
-      if (before !== undefined && !isEmpty(change)) requireReason(before, context);
-      const { kind, version } = await transaction.save(change);
-      domains.push({ name: change.name, outcome: kind, version });
-      options.onProgress?.('saving domains', domains.length, changes.length);
-    }
-    if (options.removeMemberships === true) {
-      await removeMemberships(
-        transaction,
-        changes.flatMap(({ change }) => lostNames(change)),
-      );
-    }
-    return { domains, casesPassed: passed, warnings: [...warnings, ...elsewhere] };
-  });
+  const { plan: digest, now, onProgress, ...rules } = options;
+  if (digest === undefined) {
+    return store.change(context, (transaction) => applyIn(transaction, folder, context, options));
+  }
+  for (let tries = 1; tries <= maxTries; tries += 1) {
+    const { plan, basis } = await makePlan(store, folder, now, {
+      ...rules,
+      ...(onProgress !== undefined && { onProgress }),
+    });
+    if (plan.digest !== digest) throw new PreconditionFailedError('the effect differs from the plan: plan again');
+    const applied = await store.change(context, async (transaction) => {
+      return (await isStill(basis, transaction)) ? applyIn(transaction, folder, context, options) : undefined;
+    });
+    if (applied !== undefined) return applied;
+  }
+  throw new ServiceUnavailableError('the domains change all the time: apply again');
 }
 
-function requireUnmoved(state: PlannedState, planned: PlannedState): void {
-  if (isSameState(state, planned)) return;
-  throw new PreconditionFailedError('the store changed since the plan: plan again');
+async function applyIn(
+  transaction: StoreTransaction,
+  folder: DocumentFolder,
+  context: ChangeContext,
+  { now, onProgress, plan: _, ...rules }: ApplyOptions,
+): Promise<ApplySummary> {
+  const { changes, warnings, refusals, cases, rights } = await judgeDocuments(transaction, folder, now, rules);
+  const { author } = rules;
+  if (author !== undefined) {
+    for (const change of changes) requireRights(change, rights, author, rules.reuseName === true);
+  }
+  if (refusals.length > 0) throw new InvalidDocumentError(refusals);
+  if (cases.failures.length > 0) throw new PolicyTestsFailedError(cases.failures);
+  const domains: AppliedDomain[] = [];
+  for (const { before, change } of changes) {
+    if (before !== undefined && !isEmpty(change)) requireReason(before, context);
+    const { kind, version } = await transaction.save(change);
+    domains.push({ name: change.name, outcome: kind, version });
+    onProgress?.('saving domains', domains.length, changes.length);
+  }
+  if (rules.removeMemberships === true) {
+    await removeMemberships(
+      transaction,
+      changes.flatMap(({ change }) => lostNames(change)),
+    );
+  }
+  return { domains, casesPassed: cases.passed, warnings };
+}
+
+/**
+ * Requires of an author of documents what the operations of the management API require: administrators change a domain, and system operators make
+ * one, give it quotas and accounts, and use reserved names. Throws `ForbiddenError`.
+ */
+function requireRights(
+  { before, after, change }: DocumentChange,
+  rights: AuthorRights,
+  { caller }: DocumentAuthor,
+  reuseName: boolean,
+): void {
+  if (isEmpty(change)) return;
+  const { name: domain } = change;
+  const right = 'manage_domain';
+  const operator = (what: string) => {
+    if (!rights.operates(domain))
+      throw lacksRight(caller, right, `\`${domain}\` in \`sys.auth\`, which ${what} requires`);
+  };
+  if (before === undefined) {
+    operator('a new domain');
+    return;
+  }
+  if (reuseName) operator('the use of a reserved name');
+  if (differs(before.quotas, after.quotas)) operator('a change of `quotas`');
+  if (differs(before.accounts, after.accounts)) operator('a change of `accounts`');
+  const { isAdmin } = rights.require({ right, domain, object: 'domain' });
+  if (!isAdmin) throw lacksRight(caller, right, `all of \`${domain}\`, which documents require`, domain);
+}
+
+function differs(before: DomainContent['quotas' | 'accounts'], after: DomainContent['quotas' | 'accounts']): boolean {
+  return JSON.stringify(before ?? {}) !== JSON.stringify(after ?? {});
 }

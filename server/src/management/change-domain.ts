@@ -183,7 +183,7 @@ export async function changeAndFollow<Result>(
 }
 
 /** Waits until every process of this server follows what was changed; then it is acknowledged. Throws `ServiceUnavailableError`. */
-async function followed({ changed }: Pick<ManagementDeps, 'changed'>): Promise<void> {
+export async function followed({ changed }: Pick<ManagementDeps, 'changed'>): Promise<void> {
   await changed().catch((cause: unknown) => {
     throw notFollowed(cause);
   });

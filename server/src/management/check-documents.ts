@@ -30,7 +30,7 @@ interface CheckedDocuments {
  */
 export function checkDocuments(
   documents: readonly DomainDocument[],
-  { domains: known, services: stored, isWhole, switchedOff }: StoredWorld,
+  { domains: known, services: stored, isWhole, switchedOff, sees }: StoredWorld,
   now: number,
   cases: readonly CaseFile[] = [],
 ): CheckedDocuments {
@@ -43,7 +43,7 @@ export function checkDocuments(
   for (const { after } of changes) all.set(after.name, after);
   const services = new Map(stored);
   for (const { name, services: own } of all.values()) services.set(name, new Set(own.map((service) => service.name)));
-  const world = { after: all, services, isWhole };
+  const world = { after: all, services, isWhole, sees };
   const { problems, warnings } = checkReferences(changes, world);
   if (problems.length > 0) throw new InvalidDocumentError(problems);
   const domains = [

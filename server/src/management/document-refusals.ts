@@ -2,7 +2,7 @@ import type { DocumentProblem } from '../errors.ts';
 import type { DomainChange } from '../model/domain-change.ts';
 import type { DomainContent, DomainRecord, Quotas } from '../model/records.ts';
 import type { StoreReader } from '../model/store.ts';
-import type { NameRules } from './change-rule.ts';
+import type { NameRules, Sees } from './change-rule.ts';
 import { findFaults } from './check-change.ts';
 import { usersOf } from './dangling.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
@@ -30,8 +30,10 @@ export interface DocumentChange {
   readonly change: DomainChange;
 }
 
-/** An applier of documents sees everything. */
-const sees = () => true;
+/** The rules, and what the author of the documents may look at. */
+interface JudgingRules extends DocumentRules {
+  readonly sees: Sees;
+}
 
 /**
  * Refusals of documents by the rules of the management API, and new members that have expired, each at its place. A change is judged with all
@@ -40,10 +42,10 @@ const sees = () => true;
 export async function findRefusals(
   reader: StoreReader,
   changes: readonly DocumentChange[],
-  { allowWildcard = false, ...rules }: DocumentRules,
+  { allowWildcard = false, ...rules }: JudgingRules,
   now: number,
 ): Promise<DocumentProblem[]> {
-  const facts = { ...rules, reader, after: leftBy(changes, reader), now, allowWildcard, sees };
+  const facts = { ...rules, reader, after: leftBy(changes, reader), now, allowWildcard };
   const problems: (readonly DocumentProblem[])[] = [];
   for (const { document, change } of changes) {
     const { source } = document;
@@ -76,7 +78,7 @@ function leftBy(changes: readonly DocumentChange[], reader: StoreReader): StoreA
 export async function findElsewhere(
   reader: StoreReader,
   changes: readonly DocumentChange[],
-  { removeMemberships = false }: NameRules,
+  { removeMemberships = false, sees }: JudgingRules,
 ): Promise<DocumentProblem[]> {
   const after = leftBy(changes, reader);
   const problems: (DocumentProblem | readonly DocumentProblem[])[] = [];
@@ -89,13 +91,12 @@ export async function findElsewhere(
       continue;
     }
     for (const group of lostGroups(change)) {
-      const [user] = await usersOf(after, change.name, group);
-      if (user === undefined) continue;
+      const users = await usersOf(after, change.name, group);
+      if (users.length === 0) continue;
+      const [user] = users.filter((name) => sees(name, 'domain'));
+      const who = user === undefined ? 'a domain that you may not look at' : `domain \`${user}\``;
       problems.push(
-        at(
-          'groups',
-          `group \`${group}\` is missing: domain \`${user}\` has a role with it, which would then grant nothing`,
-        ),
+        at('groups', `group \`${group}\` is missing: ${who} has a role with it, which would then grant nothing`),
       );
     }
   }

@@ -57,7 +57,9 @@ export async function findImpact(
     signingKeys: [],
   });
   const comparison = { before, after: snapshot, now, work };
-  const found = await unlessEntangled(foldedImpactInSteps(comparison, domain, rightsOf(before, caller, now)));
+  const found = await unlessEntangled(
+    foldedImpactInSteps(comparison, new Set([domain]), rightsOf(before, caller, now)),
+  );
   return found === undefined ? { kind: 'entangled' } : { kind: 'found', ...found };
 }
 

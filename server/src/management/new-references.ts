@@ -1,8 +1,8 @@
 import type { DomainName } from '@signet/policy-engine/names';
-import { ConflictError } from '../errors.ts';
+import { ConflictError, ForbiddenError } from '../errors.ts';
 import { type DomainChange, listName } from '../model/domain-change.ts';
 import type { MemberRecord } from '../model/records.ts';
-import type { ChangeFault } from './change-rule.ts';
+import type { ChangeFault, Sees } from './change-rule.ts';
 
 /* New references of a change. Pure. */
 
@@ -19,7 +19,7 @@ export function newMembers({ roles }: Pick<DomainChange, 'roles'>): NewMember[] 
 }
 
 /** A trusted domain, or a group that is a member. */
-export interface Reference {
+interface Reference {
   readonly domain: DomainName;
   /** `domain:group.name`. */
   readonly group?: string;
@@ -55,4 +55,14 @@ export function faultOf({ domain, group, path }: Reference, groups: GroupNames):
   }
   if (groups?.has(group) === true) return undefined;
   return { error: new ConflictError(`group \`${group}\` does not exist`), path };
+}
+
+/**
+ * Requires the right to look at a group of another domain that becomes a member: its members could then be found by asking about the role.
+ * Checked before any answer shows whether the group exists. A trusted domain consents by its own assertion for `assume_role`.
+ */
+export function consentFault({ domain, group, path }: Reference, own: DomainName, sees: Sees): ChangeFault | undefined {
+  if (group === undefined || domain === own || sees(domain, group.slice(domain.length + 1))) return undefined;
+  const text = `caller may not look at \`${group}\`: its domain must give \`view_domain\` on it`;
+  return { error: new ForbiddenError(text), path };
 }

@@ -1,87 +1,65 @@
 import { runInSlices } from '@signet/policy-engine/internal/slices';
-import { type DocumentProblem, InvalidDocumentError } from '../errors.ts';
+import { type DocumentProblem, PolicyTestsFailedError } from '../errors.ts';
 import { PatternsTooComplexError } from '../impact/atoms.ts';
-import { type AccessChange, type ImpactTotals, impactWithin, touchedDomains } from '../impact/impact.ts';
+import { foldedImpactInSteps } from '../impact/fold.ts';
 import { usualBounds, Work } from '../impact/work.ts';
 import { isEmpty } from '../model/domain-change.ts';
-import type { Store, StoreState } from '../model/store.ts';
+import type { Store, StoreReader } from '../model/store.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { OnProgress } from '../steps/progress.ts';
 import type { Steps } from '../steps/steps.ts';
 import { affectedDomains } from './affected-domains.ts';
-import { asRecord, checkDocuments } from './check-documents.ts';
-import {
-  type DocumentChange,
-  type DocumentRules,
-  findElsewhere,
-  findRefusals,
-  refusedWarnings,
-} from './document-refusals.ts';
+import { asRecord } from './check-documents.ts';
+import type { DocumentChange } from './document-refusals.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
-import { describeChanges, type ObjectChange } from './object-changes.ts';
-import { type PlanTotals, planTotals } from './plan-totals.ts';
-import { runCases } from './run-cases.ts';
-import { comparable, readWorld, snapshotOf, withNeeded } from './stored-world.ts';
+import { type Effect, effectDigest } from './effect-digest.ts';
+import { type JudgingOptions, judgeDocuments } from './judge-documents.ts';
+import { describeChanges } from './object-changes.ts';
+import { basisOf, type PlanBasis } from './plan-basis.ts';
+import { planTotals } from './plan-totals.ts';
+import { comparable, snapshotOf, withNeeded } from './stored-world.ts';
 
-/** Effect of documents on a store, and on access. */
-export interface Plan {
-  /** The store that the plan was made for: `signet apply --plan` refuses any other. */
-  readonly state: StoreState;
-  readonly changes: readonly ObjectChange[];
-  /** Impact; absent when the patterns are too complex to tell. */
-  readonly impact?: readonly AccessChange[];
-  /** Totals of the impact; present when it is too large to list. */
-  readonly impactTotals?: ImpactTotals;
-  readonly totals: PlanTotals;
+/** Effect of documents as their author may know it, and what else to look at before they are applied. */
+export interface Plan extends Effect {
+  /** Digest of the effect: an apply with it is refused where the effect is another one. */
+  readonly digest: string;
+  /** Epoch and counter of the state of the store that the plan was made on. */
+  readonly change: readonly [epoch: number, counter: number];
   readonly casesPassed: number;
   readonly warnings: readonly DocumentProblem[];
-  /** Reasons why `signet apply` with the same rules would refuse the documents; empty if none. */
-  readonly refusals: readonly DocumentProblem[];
 }
 
-interface PlanOptions extends DocumentRules {
+interface PlanOptions extends JudgingOptions {
   readonly onProgress?: OnProgress;
+}
+
+/** A plan, and what it was made on. */
+interface MadePlan {
+  readonly plan: Plan;
+  readonly basis: PlanBasis;
 }
 
 /**
  * Compares the documents with the store as of one instant: which objects would be created, changed and deleted, and whose access
  * changes. Reads only the domains that the documents have to do with. Changes nothing. Throws `InvalidDocumentError` for documents that
- * are wrong or whose cases fail; what the rules refuse is in the plan.
+ * are wrong or whose cases fail, `ForbiddenError`; what the rules refuse is in the plan.
  */
 export async function planDocuments(
   store: Pick<Store, 'view'>,
   folder: DocumentFolder,
   now: number,
-  { onProgress, ...rules }: PlanOptions = {},
+  options: PlanOptions = {},
 ): Promise<Plan> {
-  const { state, moved, warnings, refusals, casesPassed, before } = await store.view(async (reader) => {
-    const world = await readWorld(reader, folder);
-    const { snapshot, changes, warnings } = checkDocuments(folder.documents, world, now, folder.cases);
-    const { passed, failures } = runCases(snapshot, folder.cases, now);
-    if (failures.length > 0) throw new InvalidDocumentError(failures);
-    const moved = changes.filter(({ change }) => !isEmpty(change));
-    const elsewhere = await findElsewhere(reader, changes, rules);
-    const mistakes = [...warnings, ...missingReasons(moved)];
-    const refused = new Set(refusedWarnings(mistakes, elsewhere, rules));
-    return {
-      state: reader.state(),
-      moved,
-      warnings: [...mistakes, ...elsewhere].filter((warning) => !refused.has(warning)),
-      refusals: [...(await findRefusals(reader, changes, rules, now)), ...refused],
-      casesPassed: passed,
-      before: snapshotOf({
-        ...world,
-        domains: await withNeeded(
-          reader,
-          world.domains,
-          await affectedDomains(
-            reader,
-            moved.map(({ change }) => change),
-          ),
-        ),
-      }),
-    };
-  });
+  return (await makePlan(store, folder, now, options)).plan;
+}
+
+export async function makePlan(
+  store: Pick<Store, 'view'>,
+  folder: DocumentFolder,
+  now: number,
+  { onProgress, ...rules }: PlanOptions,
+): Promise<MadePlan> {
+  const { state, judged, moved, before, basis } = await store.view((reader) => readSides(reader, folder, now, rules));
   const { snapshot: after } = compileSnapshot(before, {
     state,
     since: before,
@@ -98,17 +76,44 @@ export async function planDocuments(
     work: new Work(usualBounds),
     ...(onProgress !== undefined && { onProgress }),
   };
-  const impact = await unlessEntangled(impactWithin(touchedDomains(before, after), comparison));
+  const own = new Set(moved.map(({ change }) => change.name));
+  const impact = await unlessEntangled(foldedImpactInSteps(comparison, own, judged.rights));
   const changes = moved.flatMap(({ change }) => describeChanges(change));
-  return {
-    state,
+  const effect: Effect = {
     changes,
     totals: planTotals(changes, impact?.changes, impact?.totals),
     ...(impact !== undefined && { impact: impact.changes }),
     ...(impact?.totals !== undefined && { impactTotals: impact.totals }),
-    casesPassed,
-    warnings,
-    refusals,
+    refusals: judged.refusals,
+  };
+  const plan = {
+    digest: effectDigest(folder, rules, effect, state),
+    change: [state.epoch, state.counter] as const,
+    ...effect,
+    casesPassed: judged.cases.passed,
+    warnings: [...judged.warnings, ...missingReasons(moved)],
+  };
+  return { plan, basis };
+}
+
+/** The part of the store that decides about the documents, and how they change it. */
+async function readSides(reader: StoreReader, folder: DocumentFolder, now: number, rules: JudgingOptions) {
+  const judged = await judgeDocuments(reader, folder, now, rules);
+  if (judged.cases.failures.length > 0) throw new PolicyTestsFailedError(judged.cases.failures);
+  const moved = judged.changes.filter(({ change }) => !isEmpty(change));
+  const affected = await affectedDomains(
+    reader,
+    moved.map(({ change }) => change),
+  );
+  const domains = await withNeeded(reader, judged.domains, affected);
+  const switchedOff = await reader.switchedOff();
+  const state = reader.state();
+  return {
+    state,
+    judged,
+    moved,
+    before: snapshotOf({ domains, switchedOff }),
+    basis: basisOf(state, moved, { domains, affected, switchedOff }),
   };
 }
 

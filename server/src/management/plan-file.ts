@@ -1,45 +1,34 @@
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { InvalidRequestError, PreconditionFailedError } from '../errors.ts';
-import type { StoreState } from '../model/store.ts';
-import type { DocumentFolder } from './documents/read-folder.ts';
+import { InvalidRequestError } from '../errors.ts';
 
-const planFileSchema = z.strictObject({
-  format: z.literal('signet-plan-1'),
-  epoch: z.int(),
-  counter: z.int(),
-  head: z.string(),
-  documents: z.string().regex(/^[0-9a-f]{64}$/),
-});
+/** Digest of an effect: SHA-256 in base64url. */
+export const planDigestSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{43}$/, 'must be 43 characters of base64url, as `plan` prints it');
 
-/** Input of a plan: the state of the store, and a digest of the documents. */
+const planFileSchema = z.strictObject({ format: z.literal('signet-plan-2'), digest: planDigestSchema });
+
+/** What `signet plan --out` writes. */
 type PlanFile = z.output<typeof planFileSchema>;
 
-/** State of the store that a plan was made from. */
-export type PlannedState = StoreState;
-
-export function planFileOf(state: PlannedState, folder: DocumentFolder): PlanFile {
-  const { epoch, counter, head } = state;
-  return { format: 'signet-plan-1', epoch, counter, head, documents: digestOf(folder) };
+export function planFileOf({ digest }: { readonly digest: string }): PlanFile {
+  return { format: 'signet-plan-2', digest };
 }
 
-/** Reads what `signet plan --out` wrote. Throws `InvalidRequestError`. */
-export function parsePlanFile(text: string): PlanFile {
+/** Digest of the effect in a file that `signet plan --out` wrote. Throws `InvalidRequestError`. */
+export function parsePlanFile(text: string): string {
+  const value = jsonOf(text);
+  if (z.looseObject({ format: z.literal('signet-plan-1') }).safeParse(value).success)
+    throw new InvalidRequestError('the plan file is of an earlier version: plan again');
+  const file = planFileSchema.safeParse(value);
+  if (!file.success) throw new InvalidRequestError('the plan file is not one that `signet plan --out` wrote');
+  return file.data.digest;
+}
+
+function jsonOf(text: string): unknown {
   try {
-    return planFileSchema.parse(JSON.parse(text));
-  } catch (error) {
-    throw new InvalidRequestError('the plan file is not one that `signet plan --out` wrote', { cause: error });
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
-}
-
-/** The state that the store must still have. Throws `PreconditionFailedError` when the documents are not those of the plan. */
-export function plannedState(plan: PlanFile, folder: DocumentFolder): PlannedState {
-  if (plan.documents !== digestOf(folder)) throw new PreconditionFailedError('the documents changed since the plan');
-  return { epoch: plan.epoch, counter: plan.counter, head: plan.head };
-}
-
-/** Digest of the content of documents and cases, independent of their layout. */
-function digestOf({ documents, cases }: DocumentFolder): string {
-  const sources = [...documents, ...cases].map(({ source }) => source.value);
-  return createHash('sha256').update(JSON.stringify(sources)).digest('hex');
 }

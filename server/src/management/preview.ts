@@ -48,7 +48,7 @@ export function triedChange(change: DomainChange, since: StoreState, warnings: r
  * Throws `TooManyRequestsError`, `ServiceUnavailableError` and what `attempt` throws.
  */
 export function preview(
-  { dryRuns, clock }: { readonly dryRuns: DryRuns; readonly clock: Clock },
+  { dryRuns, clock }: { readonly dryRuns: Pick<DryRuns, 'run' | 'findImpact'>; readonly clock: Clock },
   { caller, signal }: { readonly caller: PrincipalName; readonly signal?: AbortSignal },
   domain: DomainName,
   attempt: () => Promise<TriedChange>,

@@ -6,13 +6,13 @@ import {
   parseRoleName,
   type RoleName,
 } from '@signet/policy-engine/names';
-import { ConflictError, ForbiddenError, InvalidRequestError } from '../errors.ts';
+import { ConflictError, InvalidRequestError } from '../errors.ts';
 import { type DomainChange, listName, written } from '../model/domain-change.ts';
 import type { MemberRecord, PolicyRecord } from '../model/records.ts';
 import { isBelowUser } from '../snapshot/snapshot.ts';
 import type { ChangeFacts, ChangeFault, ChangeRule } from './change-rule.ts';
 import { RoleNames } from './documents/role-names.ts';
-import { faultOf, type GroupNames, groupNames, newMembers, newReferences, type Reference } from './new-references.ts';
+import { consentFault, faultOf, type GroupNames, groupNames, newMembers, newReferences } from './new-references.ts';
 import { adminRole, systemDomain } from './rights.ts';
 import { StoreAfter } from './store-after.ts';
 
@@ -146,7 +146,7 @@ export const references: ChangeRule = async (change, facts) => {
     // A decision of the domain that is named.
     await pause();
     const { domain } = reference;
-    const refused = consentFault(reference, change.name, facts);
+    const refused = consentFault(reference, change.name, facts.sees);
     if (refused !== undefined) return [refused];
     if (!owners.has(domain)) owners.set(domain, await groupsAfter(domain, facts));
     const missing = faultOf(reference, owners.get(domain));
@@ -157,18 +157,4 @@ export const references: ChangeRule = async (change, facts) => {
 
 async function groupsAfter(domain: DomainName, { after }: ChangeFacts): Promise<GroupNames> {
   return (await after.exists(domain)) ? groupNames(domain, await after.listNames(domain, 'group')) : undefined;
-}
-
-/**
- * Requires the right to look at a group of another domain that becomes a member: its members could then be found by asking about the role.
- * Checked before any answer shows whether the group exists. A trusted domain consents by its own assertion for `assume_role`.
- */
-function consentFault(
-  { domain, group, path }: Reference,
-  own: DomainName,
-  { sees }: ChangeFacts,
-): ChangeFault | undefined {
-  if (group === undefined || domain === own || sees(domain, group.slice(domain.length + 1))) return undefined;
-  const text = `caller may not look at \`${group}\`: its domain must give \`view_domain\` on it`;
-  return { error: new ForbiddenError(text), path };
 }

@@ -6,6 +6,7 @@ import type { DomainContent, DomainRecord, ServiceRecord } from '../model/record
 import type { StoreReader, SwitchedOff } from '../model/store.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import type { Sees } from './change-rule.ts';
 import { askedDomains } from './documents/case-warnings.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import { memberDomains, memberServices, neededDomains } from './documents/references.ts';
@@ -19,6 +20,8 @@ export interface StoredWorld {
   /** True if a domain that is in neither of them does not exist. */
   readonly isWhole: boolean;
   readonly switchedOff: SwitchedOff;
+  /** What the author of documents may look at; absent: everything. */
+  readonly sees?: Sees;
 }
 
 export const noStore: StoredWorld = {

@@ -17,7 +17,7 @@ import { planMarkdown } from '@signet/server/cli/plan/plan-markdown';
 import { parseCredentialsRequest } from '@signet/server/cloud/credentials-request';
 import { roleSession } from '@signet/server/cloud/role-session';
 import { countRefusedCredentials } from '@signet/server/compose/refused-credentials';
-import { TooManyRequestsError, UnauthenticatedError } from '@signet/server/errors';
+import { InvalidDocumentError, plainFailure, TooManyRequestsError, UnauthenticatedError } from '@signet/server/errors';
 import { countConnectionFailures } from '@signet/server/http/connection-failures';
 import { lingeringAnswer } from '@signet/server/http/lingering-answer';
 import { bodyLimits } from '@signet/server/http/management/index';
@@ -43,6 +43,7 @@ import { roleWarnings } from '@signet/server/management/documents/role-warnings'
 import { parseYaml } from '@signet/server/management/documents/yaml-source';
 import { fieldChanges } from '@signet/server/management/field-changes';
 import { checkUnused, reservationOf } from '@signet/server/management/name-safeguards';
+import { readFiles } from '@signet/server/management/plan-files';
 import { parsePublicKey } from '@signet/server/management/public-key';
 import { parseReason } from '@signet/server/management/require-reason';
 import { defaultsOf } from '@signet/server/model/fields';
@@ -282,6 +283,31 @@ export const serverRows: readonly Row[] = [
     failures.close();
     return said[1]?.connections['other'] === undefined;
   }),
+  maximum('server/src/errors.ts', 'maxRelayedProblems', (count) => {
+    const problems = list(count, 'p').map((message) => ({ file: 'x.yaml', line: 1, column: 1, field: '', message }));
+    return plainFailure(new InvalidDocumentError(problems))?.problems?.length === count;
+  }),
+  maximum('server/src/management/plan-files.ts', 'maxFiles', (count) =>
+    readFiles(JSON.stringify({ files: list(count, 'f').map((name) => ({ name: `${name}.cases.yaml`, text: '[]' })) })),
+  ),
+  elsewhere(
+    'server/src/management/plan-job.ts',
+    'maxListedChanges',
+    'server/management/plan-job.test.ts',
+    'a plan lists ten thousand changes and a thousand warnings, and counts the changes',
+  ),
+  elsewhere(
+    'server/src/management/plan-job.ts',
+    'maxListedProblems',
+    'server/management/plan-job.test.ts',
+    'a plan lists ten thousand changes and a thousand warnings, and counts the changes',
+  ),
+  elsewhere(
+    'server/src/management/apply-documents.ts',
+    'maxTries',
+    'server/management/plan-job.test.ts',
+    'an apply plans again three times when what it read changes without another effect',
+  ),
   elsewhere(
     'server/src/full-backup/archive.ts',
     'maxEntries',

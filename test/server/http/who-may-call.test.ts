@@ -17,6 +17,7 @@ type Row = readonly [who: Who, token: Token, operations: string];
 
 const management: readonly Row[] = [
   ['right', 'confirms', 'POST /domains'],
+  ['service', 'confirms', 'POST /plan /apply'],
   ['service', 'names-new', 'GET /domains /access /reviews /search'],
   ['service', 'names', 'GET /access/:action /access/:action/:resource'],
   ['right', 'names-new', 'GET /changes'],

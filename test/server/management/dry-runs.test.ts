@@ -59,7 +59,7 @@ test.serial(
     t.is(refused?.headers['retry-after'], '2');
     t.like(refused?.body, {
       code: 429,
-      message: 'only one dry run at a time: wait until the current one has finished',
+      message: 'only one dry run, plan or apply at a time: wait until the current one has finished',
     });
     t.is(other.status, 200);
     t.is((await dryRun()).status, 200);

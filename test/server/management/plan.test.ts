@@ -4,7 +4,7 @@ import { InvalidDocumentError, PreconditionFailedError } from '@signet/server/er
 import { applyDocuments } from '@signet/server/management/apply-documents';
 import { readDocumentFolder } from '@signet/server/management/documents/read-folder';
 import { planDocuments } from '@signet/server/management/plan-documents';
-import { parsePlanFile, planFileOf, plannedState } from '@signet/server/management/plan-file';
+import { parsePlanFile, planFileOf } from '@signet/server/management/plan-file';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import { contentsOf } from '#support/store-contents';
@@ -78,7 +78,7 @@ test('says what is created, changed and deleted, and whose access flips; changes
       },
     ],
   );
-  t.deepEqual(plan.state, before.state);
+  t.deepEqual(plan.change, [before.state.epoch, before.state.counter]);
   t.deepEqual(await contentsOf(store), before);
 });
 
@@ -96,31 +96,29 @@ test('cases that fail on the result refuse the plan', async (t) => {
   await t.throwsAsync(planDocuments(store, folder, now), { instanceOf: InvalidDocumentError });
 });
 
-test('apply refuses when the store or the documents moved since the plan', async (t) => {
+test('apply refuses another effect, and applies the same one whatever else has changed', async (t) => {
   const { store, documents } = await openWorld(t);
   const folder = documents({ 'catalog.yaml': catalog });
-  const plan = parsePlanFile(JSON.stringify(planFileOf((await planDocuments(store, folder, now)).state, folder)));
-  t.throws(() => plannedState(plan, documents({ 'catalog.yaml': `${catalog}description: new\n` })), {
-    instanceOf: PreconditionFailedError,
-  });
-  await applyDocuments(store, documents({ 'media.yaml': 'domain: media\n' }), by, { now });
-  const before = await contentsOf(store);
-  await t.throwsAsync(applyDocuments(store, folder, by, { now, planned: plannedState(plan, folder) }), {
-    instanceOf: PreconditionFailedError,
-    message: 'the store changed since the plan: plan again',
-  });
-  t.deepEqual(await contentsOf(store), before);
-  const again = planFileOf((await planDocuments(store, folder, now)).state, folder);
-  const otherHistory = { ...plannedState(again, folder), head: 'f'.repeat(64) };
-  await t.throwsAsync(applyDocuments(store, folder, by, { now, planned: otherHistory }), {
-    instanceOf: PreconditionFailedError,
-  });
-  const applied = await applyDocuments(store, folder, by, { now, planned: plannedState(again, folder) });
+  const plan = parsePlanFile(JSON.stringify(planFileOf(await planDocuments(store, folder, now))));
+  const differs = { instanceOf: PreconditionFailedError, message: 'the effect differs from the plan: plan again' };
+  const other = documents({ 'catalog.yaml': `${catalog}description: new\n` });
+  await t.throwsAsync(applyDocuments(store, other, by, { now, plan }), differs);
+  await t.throwsAsync(applyDocuments(store, folder, by, { now, plan, allowWildcard: true }), differs);
+  await applyDocuments(store, documents({ 'unrelated.yaml': 'domain: unrelated\n' }), by, { now });
+  const applied = await applyDocuments(store, folder, by, { now, plan });
   t.is(applied.domains[0]?.outcome, 'created');
+  const before = await contentsOf(store);
+  await t.throwsAsync(applyDocuments(store, folder, by, { now, plan }), differs, 'it was applied already');
+  t.deepEqual(await contentsOf(store), before);
 });
 
-for (const text of ['', '{}', '{"format":"signet-plan-1","epoch":1,"counter":2,"documents":"x"}']) {
+for (const text of ['', '{}', '{"format":"signet-plan-2","digest":"x"}']) {
   test(`a plan file is refused: ${text}`, (t) => {
     t.throws(() => parsePlanFile(text), { message: 'the plan file is not one that `signet plan --out` wrote' });
   });
 }
+
+test('a plan file of the version before says what to do', (t) => {
+  const text = '{"format":"signet-plan-1","epoch":1,"counter":2,"head":"","documents":"x"}';
+  t.throws(() => parsePlanFile(text), { message: 'the plan file is of an earlier version: plan again' });
+});

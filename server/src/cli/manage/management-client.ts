@@ -5,6 +5,8 @@ import { checkIdentity } from '@signet/client';
 import { systemClock } from '@signet/policy-engine/clock';
 import { secureClientOptions } from '@signet/policy-engine/http';
 import { checkServerIs } from '@signet/policy-engine/server-identity';
+import { z } from 'zod';
+import type { DocumentProblem } from '../../errors.ts';
 import { type ConnectionOptions, clientSettings } from '../connection.ts';
 import { warn } from '../run.ts';
 
@@ -12,10 +14,13 @@ import { warn } from '../run.ts';
 export class ManagementRefusedError extends Error {
   override readonly name = 'ManagementRefusedError';
   readonly status: number;
+  /** Problems in the documents that were sent. */
+  readonly problems: readonly DocumentProblem[] | undefined;
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, problems?: readonly DocumentProblem[]) {
     super(message);
     this.status = status;
+    this.problems = problems;
   }
 }
 
@@ -27,6 +32,8 @@ export interface ManagementRequest {
   readonly body?: unknown;
   /** Entity tag that the object must still have. */
   readonly ifMatch?: string | undefined;
+  /** Time for the answer in milliseconds; default 30,000. */
+  readonly timeoutMs?: number;
 }
 
 /** Answer of the server, and its entity tag. */
@@ -35,7 +42,7 @@ interface TaggedAnswer {
   readonly tag: string | undefined;
 }
 
-const timeoutMs = 30_000;
+const usualTimeoutMs = 30_000;
 
 /** Makes one request of the management API and answers its JSON, undefined where there is none. Throws `ManagementRefusedError`. */
 export async function manage(options: ConnectionOptions, asked: ManagementRequest): Promise<unknown> {
@@ -66,7 +73,7 @@ export async function manageTagged(options: ConnectionOptions, asked: Management
       agent: false,
       ...secureClientOptions,
       checkServerIdentity: checkServerIs(settings.serverIdentity),
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.timeout(asked.timeoutMs ?? usualTimeoutMs),
       headers: {
         ...(asked.ifMatch !== undefined && { 'if-match': asked.ifMatch }),
         ...(body !== undefined && {
@@ -86,7 +93,7 @@ export async function manageTagged(options: ConnectionOptions, asked: Management
   sent.end(body);
   const answer = await promise;
   const value: unknown = answer.text === '' ? undefined : JSON.parse(answer.text);
-  if (answer.status >= 400) throw new ManagementRefusedError(answer.status, messageOf(value));
+  if (answer.status >= 400) throw new ManagementRefusedError(answer.status, messageOf(value), problemsOf(value));
   return { body: value, tag: answer.tag };
 }
 
@@ -125,4 +132,14 @@ export function textOf(value: unknown, name: string): string | undefined {
 
 function messageOf(value: unknown): string {
   return textOf(value, 'message') ?? 'the server refused the request';
+}
+
+const problemsSchema = z.object({
+  problems: z.array(
+    z.object({ file: z.string(), line: z.int(), column: z.int(), field: z.string(), message: z.string() }),
+  ),
+});
+
+function problemsOf(value: unknown): readonly DocumentProblem[] | undefined {
+  return problemsSchema.safeParse(value).data?.problems;
 }

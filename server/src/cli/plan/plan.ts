@@ -1,28 +1,20 @@
-import { systemClock } from '@signet/policy-engine/clock';
 import { Command, Option } from 'commander';
-import { loadConfig } from '../../config/config.ts';
-import { processEnvironment } from '../../config/env.ts';
 import { formatProblem, InvalidDocumentError } from '../../errors.ts';
-import { readDocumentFolder } from '../../management/documents/read-folder.ts';
-import { type Plan, planDocuments } from '../../management/plan-documents.ts';
+import type { Plan } from '../../management/plan-documents.ts';
 import { planFileOf } from '../../management/plan-file.ts';
-import { openStore } from '../../store/open.ts';
-import { documentRulesOf } from '../document-rules.ts';
-import { withProgress } from '../progress.ts';
-import { action, CommandFailedError, configPathOf, print, printRaw, UsageError, warn } from '../run.ts';
+import { action, CommandFailedError, print, printRaw, UsageError, warn } from '../run.ts';
+import { sourceOptions } from '../source.ts';
 import { escapeControls } from '../terminal-text.ts';
 import { writeOutput } from '../written-output.ts';
+import { chosenFiles, type FolderOptions, folderOptions } from './document-files.ts';
+import { type DocumentsOptions, documentsTarget } from './documents-target.ts';
 import { planMarkdown, problemsMarkdown } from './plan-markdown.ts';
 import { planText } from './plan-text.ts';
 
-interface PlanOptions {
+interface PlanOptions extends Omit<DocumentsOptions, 'reason'>, FolderOptions {
   readonly failOn?: 'gain' | 'loss' | 'any';
   readonly out?: string;
   readonly force?: boolean;
-  readonly allowWildcard?: boolean;
-  readonly removeMemberships?: boolean;
-  readonly reuseName?: boolean;
-  readonly strict?: boolean;
   readonly format?: Format;
   readonly json?: boolean;
 }
@@ -32,10 +24,10 @@ type Format = (typeof formats)[number];
 
 /** `signet plan`: what `signet apply` would do, and who gains and who loses which access. */
 export function planCommand(): Command {
-  return new Command('plan')
-    .description(
-      'show what the domain documents in a folder would change, and who gains or loses access; exit status 1 if `signet apply` would refuse them',
-    )
+  const command = new Command('plan').description(
+    'show what the domain documents in a folder would change, and who gains or loses access; exit status 1 if `signet apply` would refuse them',
+  );
+  return folderOptions(sourceOptions(command))
     .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
     .addOption(
       new Option('--fail-on <change>', 'exit status 1 if a principal gains access, loses access, or either').choices([
@@ -74,24 +66,13 @@ async function plan(folder: string, options: PlanOptions, command: Command): Pro
 }
 
 async function planFolder(folder: string, options: PlanOptions, command: Command, format: Format): Promise<void> {
-  const documents = readDocumentFolder(folder);
-  const config = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openStore(config.store, { readonly: true });
-  try {
-    const rules = documentRulesOf(options, config);
-    const made = await withProgress((onProgress) =>
-      planDocuments(store, documents, systemClock.now(), { ...rules, onProgress }),
-    );
-    if (options.out !== undefined) {
-      const text = `${JSON.stringify(planFileOf(made.state, documents))}\n`;
-      await writeOutput(options.out, text, { force: options.force === true });
-    }
-    say(made, format);
-    const isUnwanted = options.failOn !== undefined && fails(made, options.failOn);
-    if (isUnwanted || made.refusals.length > 0) throw new CommandFailedError();
-  } finally {
-    await store.close();
+  const made = await documentsTarget(chosenFiles(folder, options), options, command).plan();
+  if (options.out !== undefined) {
+    await writeOutput(options.out, `${JSON.stringify(planFileOf(made))}\n`, { force: options.force === true });
   }
+  say(made, format);
+  const isUnwanted = options.failOn !== undefined && fails(made, options.failOn);
+  if (isUnwanted || made.refusals.length > 0) throw new CommandFailedError();
 }
 
 /** An impact that cannot be told, or not in full, counts as every kind of change. */

@@ -10,6 +10,7 @@ import type { ManagementRouteDeps } from './management-deps.ts';
 import { mountMemberListRoutes } from './member-list-routes.ts';
 import { mountObjectChangeRoutes } from './object-change-routes.ts';
 import type { PathRight } from './path-rights.ts';
+import { mountPlanRoutes } from './plan-routes.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
 import { mountRecordRoutes } from './record-routes.ts';
 import { mountReviewRoute } from './review-routes.ts';
@@ -47,6 +48,7 @@ export function mountManagementRoutes(
   mountServiceRoutes(routes, deps);
   mountInstanceRoutes(routes, deps);
   mountObjectChangeRoutes(routes, deps);
+  mountPlanRoutes(routes, deps);
   mountRecordRoutes(routes, deps);
   mountReviewRoute(routes, deps);
   const ask: PathRight = { kind: 'untold', why: 'the query names the principal and the resource' };

@@ -39,18 +39,14 @@ export function queryOf(ctx: RouteContext, allowed: readonly string[]): Readonly
   throw new InvalidRequestError(`the query has a parameter that is not known here; allowed: ${allowed.join(', ')}`);
 }
 
-/**
- * Context of a change from the request: caller, and `dryRun`, `reason`, `allowWildcard`, `removeMemberships` and `reuseName` of the query,
- * `If-Match` and `If-None-Match`.
- */
-export function changeRequestOf(ctx: RouteContext): ChangeRequest {
-  const query = queryOf(ctx, ['dryRun', 'reason', 'allowWildcard', 'removeMemberships', 'reuseName']);
+/** Author of a change: the caller with its certificate, and what the audit record says of it. */
+export function authorOf(
+  ctx: RouteContext,
+  query: ReadonlyMap<string, string>,
+): Pick<ChangeRequest, 'caller' | 'certificate' | 'context'> {
   const caller = requireIdentity(ctx).name;
   const reason = query.get('reason');
   const { certificate, requestId } = ctx.state;
-  const ifMatch = tagsOf(ctx);
-  const ifNoneMatch = ctx.get('If-None-Match');
-  if (ifNoneMatch !== '' && ifNoneMatch !== '*') throw new InvalidRequestError('If-None-Match takes only `*` here');
   return {
     caller,
     context: {
@@ -60,6 +56,20 @@ export function changeRequestOf(ctx: RouteContext): ChangeRequest {
       ...(certificate !== undefined && { certificateSerial: certificate.serial }),
     },
     ...(certificate !== undefined && { certificate }),
+  };
+}
+
+/**
+ * Context of a change from the request: caller, and `dryRun`, `reason`, `allowWildcard`, `removeMemberships` and `reuseName` of the query,
+ * `If-Match` and `If-None-Match`.
+ */
+export function changeRequestOf(ctx: RouteContext): ChangeRequest {
+  const query = queryOf(ctx, ['dryRun', 'reason', 'allowWildcard', 'removeMemberships', 'reuseName']);
+  const ifMatch = tagsOf(ctx);
+  const ifNoneMatch = ctx.get('If-None-Match');
+  if (ifNoneMatch !== '' && ifNoneMatch !== '*') throw new InvalidRequestError('If-None-Match takes only `*` here');
+  return {
+    ...authorOf(ctx, query),
     ...(ifMatch !== undefined && { ifMatch }),
     signal: signalOf(ctx),
     onRead: (rows) => lookedAt(ctx, 'row', rows),
@@ -73,7 +83,7 @@ export function changeRequestOf(ctx: RouteContext): ChangeRequest {
 }
 
 /** Aborted when the connection closes before the answer is sent. */
-function signalOf({ res }: RouteContext): AbortSignal {
+export function signalOf({ res }: RouteContext): AbortSignal {
   const closed = new AbortController();
   res.once('close', () => {
     if (!res.writableFinished) closed.abort();
@@ -90,7 +100,7 @@ function tagsOf(ctx: RouteContext): string[] | undefined {
   throw new InvalidRequestError('If-Match must be `*` or entity tags in double quotes');
 }
 
-function flag(query: ReadonlyMap<string, string>, name: string): boolean {
+export function flag(query: ReadonlyMap<string, string>, name: string): boolean {
   const value = query.get(name) ?? 'false';
   if (value !== 'true' && value !== 'false') throw new InvalidRequestError(`${name} must be \`true\` or \`false\``);
   return value === 'true';

@@ -9,9 +9,11 @@ import {
   roleSchema,
   serviceSchema,
 } from '../../management/documents/document-schema.ts';
+import { planDigestSchema } from '../../management/plan-file.ts';
 import { schemasOf, viewSchemasOf } from '../../model/fields.ts';
 import { recordFields } from '../../model/record-fields.ts';
 import { names } from './names.ts';
+import { documentProblem } from './operation.ts';
 
 /* Shapes of the management API: for the most part those of documents, with the name of the object. */
 
@@ -176,4 +178,38 @@ export const previewShape = z.strictObject({
       }),
     )
     .nullable(),
+});
+
+const domainPlanned = {
+  /** Epoch and counter of the state of the store. */
+  change: z.tuple([z.int(), z.int()]),
+  casesPassed: z.int(),
+  warnings: z.array(documentProblem),
+};
+/** Effect of documents, and its digest. */
+export const planShape = z.strictObject({
+  digest: planDigestSchema,
+  ...domainPlanned,
+  changes: previewShape.shape.changes,
+  changesTotal: previewShape.shape.changesTotal,
+  impact: previewShape.shape.impact.unwrap().optional(),
+  impactTotals: previewShape.shape.impactTotals,
+  totals: z.strictObject({
+    add: z.int(),
+    change: z.int(),
+    remove: z.int(),
+    access: z.strictObject({ gain: z.int(), lose: z.int(), isExact: z.boolean() }).optional(),
+  }),
+  /** Reasons why the documents would not be applied. */
+  refusals: z.array(documentProblem),
+});
+export const appliedShape = z.strictObject({
+  ...domainPlanned,
+  domains: z.array(
+    z.strictObject({
+      name: names.DomainName,
+      outcome: z.enum(['created', 'changed', 'unchanged']),
+      version: z.int(),
+    }),
+  ),
 });

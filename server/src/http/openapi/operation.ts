@@ -68,10 +68,23 @@ export interface Operation {
   readonly failures: readonly Failure[];
 }
 
-/** Body of every error (docs/reference/http.md#errors); the token endpoint adds the last two (RFC 6749 §5.2). */
+/** Problem in a document that was sent, with its place; lines and columns count from 1. */
+export const documentProblem = z.strictObject({
+  file: z.string(),
+  line: z.int(),
+  column: z.int(),
+  field: z.string(),
+  message: z.string(),
+});
+
+/**
+ * Body of every error (docs/reference/http.md#errors). `problems` belongs to documents that were sent; the token endpoint adds the last two
+ * (RFC 6749 §5.2).
+ */
 export const resourceError = z.strictObject({
   code: z.int().meta({ minimum: 400, maximum: 599 }),
   message: z.string(),
+  problems: z.array(documentProblem).optional(),
   error: z.string().optional(),
   error_description: z.string().optional(),
 });

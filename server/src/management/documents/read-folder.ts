@@ -15,35 +15,59 @@ export interface DocumentFolder {
   readonly cases: readonly CaseFile[];
 }
 
+/** A file of a folder: its text, or what is wrong with it. */
+export interface FolderFile {
+  /** As problems name it. */
+  readonly file: string;
+  readonly text: string | Extract<DocumentResult, { readonly kind: 'bad' }>;
+}
+
+/** True if a file name is one of policy tests. */
+export function isCaseFile(name: string): boolean {
+  return /\.cases\.ya?ml$/.test(name);
+}
+
 /**
- * Reads `<domain>.yaml` and `<domain>.cases.yaml` of a folder (not of folders below it), in the order of their names. The name of a document
- * is that of its domain: else a copied file, or a slip in `domain`, would make another domain and leave the one that was meant. Throws
+ * Reads `<domain>.yaml` and `<domain>.cases.yaml` of a folder (not of folders below it), in the order of their names. Throws
  * `InvalidDocumentError` with every problem of every file, `InvalidRequestError` when there is no document at all.
  */
 export function readDocumentFolder(folder: string): DocumentFolder {
+  const read = parseFolder(readFolderFiles(folder));
+  if (read.documents.length === 0) throw new InvalidRequestError(`folder \`${folder}\` holds no documents`);
+  return read;
+}
+
+/** The files of a folder that hold documents or policy tests, unparsed, in the order of their names. */
+export function readFolderFiles(folder: string): FolderFile[] {
+  return yamlFiles(folder).map((name) => {
+    const file = join(folder, name);
+    return { file, text: readText(file) };
+  });
+}
+
+/**
+ * Parses the files of a folder. The name of a document is that of its domain: else a copied file, or a slip in `domain`, would make another domain
+ * and leave the one that was meant. Throws `InvalidDocumentError` with every problem of every file.
+ */
+export function parseFolder(files: readonly FolderFile[]): DocumentFolder {
   const problems: (readonly DocumentProblem[])[] = [];
   const documents: DomainDocument[] = [];
   const cases: CaseFile[] = [];
-  for (const name of yamlFiles(folder)) {
-    const file = join(folder, name);
-    const read = readText(file);
-    if (typeof read !== 'string') {
-      problems.push(read.problems);
-      continue;
-    }
-    if (/\.cases\.ya?ml$/.test(name)) {
-      const result = parseCaseFile(file, read);
+  for (const { file, text } of files) {
+    if (typeof text !== 'string') {
+      problems.push(text.problems);
+    } else if (isCaseFile(file)) {
+      const result = parseCaseFile(file, text);
       if (result.kind === 'ok') cases.push(result.cases);
       else problems.push(result.problems);
-      continue;
+    } else {
+      const result = parseDomainDocument(file, text, parsePublicKey);
+      if (result.kind === 'ok') documents.push(result.document);
+      else problems.push(result.problems);
     }
-    const result = parseDomainDocument(file, read, parsePublicKey);
-    if (result.kind === 'ok') documents.push(result.document);
-    else problems.push(result.problems);
   }
   problems.push(repeatedDomains(documents), misnamedFiles(documents));
   if (problems.some((found) => found.length > 0)) throw new InvalidDocumentError(problems.flat());
-  if (documents.length === 0) throw new InvalidRequestError(`folder \`${folder}\` holds no documents`);
   return { documents, cases };
 }
 

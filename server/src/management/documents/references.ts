@@ -4,10 +4,11 @@ import type { DocumentProblem } from '../../errors.ts';
 import type { DomainChange } from '../../model/domain-change.ts';
 import type { DomainContent } from '../../model/records.ts';
 import { diffDomains } from '../../store/diff-domains.ts';
+import type { Sees } from '../change-rule.ts';
 import { withoutDnsName } from '../dns-warnings.ts';
 import type { DocumentChange } from '../document-refusals.ts';
 import { type KnownServices, missingMembers, serviceOf } from '../member-warnings.ts';
-import { faultOf, type GroupNames, groupNames, newReferences } from '../new-references.ts';
+import { consentFault, faultOf, type GroupNames, groupNames, newReferences } from '../new-references.ts';
 import { byPlace, maxProblems, placeOf } from './places.ts';
 
 /** References of the documents to names elsewhere that do not exist. */
@@ -20,6 +21,8 @@ interface ReferenceReport {
 interface ReferenceWorld extends KnownServices {
   /** Domains after the documents are applied. */
   readonly after: ReadonlyMap<DomainName, DomainContent>;
+  /** Absent: the author may look at everything. */
+  readonly sees?: Sees | undefined;
 }
 
 /** The domains whose groups are members, and those that roles trust: what the decisions of these domains depend on. */
@@ -77,7 +80,7 @@ interface Finding {
   readonly message: string;
 }
 
-function brokenReferences(content: DomainContent, change: DomainChange, { after }: ReferenceWorld) {
+function brokenReferences(content: DomainContent, change: DomainChange, { after, sees }: ReferenceWorld) {
   const keyOf = ({ path }: { readonly path: readonly string[] }) => JSON.stringify(path);
   const isFresh = new Set(newReferences(change).map(keyOf));
   const groups = new Map<DomainName, GroupNames>();
@@ -95,6 +98,10 @@ function brokenReferences(content: DomainContent, change: DomainChange, { after 
   };
   let hints = maxProblems;
   const broken = newReferences(diffDomains(undefined, content)).flatMap((reference): Finding[] => {
+    const refused = sees && consentFault(reference, content.name, sees);
+    // Whether a group exists that the author may not look at is not told, also where it is a member already.
+    if (refused !== undefined)
+      return isFresh.has(keyOf(reference)) ? [{ path: refused.path, message: refused.error.message }] : [];
     const fault = faultOf(reference, groupsOf(reference.domain));
     if (fault === undefined) return [];
     hints -= 1;
