@@ -54,7 +54,9 @@ async function backUpAll(config: ServerConfig, file: string, options: BackupOpti
 
 function lockOf({ passphraseFile, recipient }: BackupOptions): ArchiveLock {
   if ((passphraseFile === undefined) === (recipient === undefined)) {
-    throw new UsageError('a complete backup includes all keys: encrypt it with `--passphrase-file` or `--recipient`');
+    throw new UsageError(
+      'a complete backup includes all keys: encrypt it with either `--passphrase-file` or `--recipient`',
+    );
   }
   return recipient === undefined ? { passphrase: readPassphrase(passphraseFile ?? '') } : { recipients: recipient };
 }

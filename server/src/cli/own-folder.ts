@@ -16,7 +16,7 @@ export function refuseOthersFolder(folder: string, help: string): void {
     throw new UsageError(`folder \`${folder}\` belongs to another user: ${help}`);
   }
   if (target !== undefined && (target.mode & 0o022) !== 0) {
-    throw new UsageError(`folder \`${folder}\` can be changed by others: its mode must be 0700`);
+    throw new UsageError(`folder \`${folder}\` is writable by other users: its mode must be 0700`);
   }
 }
 

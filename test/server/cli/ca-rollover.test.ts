@@ -132,7 +132,7 @@ test('an authority is prepared, then signs, and the one before is retired when n
   await refused(
     first.slice(0, 8).toUpperCase(),
     new RegExp(
-      `^1 of its certificates are valid, the last one until ${formatTimestamp(ends * 1000)}; the certificate of the server, .* is by it`,
+      `^1 of its certificates are valid, the last one until ${formatTimestamp(ends * 1000)}; the certificate of the server, .* was issued by it and is valid until`,
     ),
   );
   await serveWith('next');

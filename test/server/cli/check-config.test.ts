@@ -166,8 +166,8 @@ test('a private key that others may open fails, one that its group may open is a
   chmodSync(config.tls.key, 0o644);
   chmodSync(at(config, 'ca/intermediate.key.pem'), 0o640);
   t.deepEqual(bad(await checkConfig(config, now)), [
-    `failed tls.key: everybody may open \`${config.tls.key}\``,
-    `warning certificates.issuers.0.key: the group of \`${at(config, 'ca/intermediate.key.pem')}\` may open it`,
+    `failed tls.key: \`${config.tls.key}\` is readable by all users`,
+    `warning certificates.issuers.0.key: \`${at(config, 'ca/intermediate.key.pem')}\` is readable by its group`,
   ]);
 });
 
@@ -178,7 +178,7 @@ test('ports that are taken, and addresses of other machines', async (t) => {
   });
   t.teardown(() => holder.close());
   t.deepEqual(bad(await checkConfig(copyOfWorld(t, { 'crl.listen.port': port }), now)), [
-    `warning crl.listen: port ${port} of \`127.0.0.1\` is taken`,
+    `warning crl.listen: port ${port} of \`127.0.0.1\` is in use`,
   ]);
   const away = bad(
     await checkConfig(copyOfWorld(t, { 'listen.host': '192.0.2.1', baseUrl: 'https://localhost/v1' }), now),

@@ -149,7 +149,7 @@ test('policy of every age', (t) => {
     [
       'ok: `fresh` was confirmed 60 seconds ago',
       'warning: `late` was confirmed 60 minutes ago (no answer)',
-      'failed: `ended` ended 24 hours ago: everything is denied',
+      'failed: `ended` expired 24 hours ago: all access is denied',
       'failed: `never` was never fetched (refused)',
     ],
   );

@@ -56,7 +56,7 @@ test('a copy says what it did, and a comparison which table differs', async (t) 
   const { digest, rows, began } = JSON.parse(copied.stdout);
   t.is(began, 'new');
   const same = await storeCopy('--from', from, '--to', to, '--check');
-  t.deepEqual([same.status, same.stdout], [0, `the same: ${rows} rows, digest ${digest}\n`]);
+  t.deepEqual([same.status, same.stdout], [0, `identical: ${rows} rows, digest ${digest}\n`]);
   const different = await storeCopy('--from', from, '--to', other, '--check', '--json');
   t.is(different.status, 1);
   t.like(JSON.parse(different.stdout), { differs: 'domains', from: { digest, rows } });

@@ -9,7 +9,12 @@ import { temporaryFolder } from '#support/temp';
 /* Early refusals of `signet backup --all` and `signet restore --into`. */
 
 for (const [what, args, status, message] of [
-  ['nothing to encrypt with', ['backup', 'a', '--all'], 2, /encrypt it with `--passphrase-file` or `--recipient`/],
+  [
+    'nothing to encrypt with',
+    ['backup', 'a', '--all'],
+    2,
+    /encrypt it with either `--passphrase-file` or `--recipient`/,
+  ],
   [
     'two ways to encrypt',
     ['backup', 'a', '--all', '--passphrase-file', 'pass', '--recipient', 'age1x'],
@@ -51,7 +56,12 @@ for (const [what, args, status, message] of [
     2,
     /`age` is a complete backup: unpack it with `signet restore/,
   ],
-  ['a secret key without the digest', ['restore', 'a', '--into', 'b', '--identity', 'pass'], 2, /needs `--digest`/],
+  [
+    'a secret key without the digest',
+    ['restore', 'a', '--into', 'b', '--identity', 'pass'],
+    2,
+    /`--identity` requires `--digest`/,
+  ],
 ] as const) {
   test(`${what}: ${args.join(' ')}`, async (t) => {
     const folder = temporaryFolder(t);

@@ -218,7 +218,7 @@ test('an archive holds files and folders that its list names, and nothing else',
     const into = join(work, 'again');
     const error = await t.throwsAsync(unpackFullBackup(repacked, into, { key, clock, context }), undefined, what);
     t.true(error instanceof ArchiveError, what);
-    if (/zeros|thousand/.test(what)) t.regex(error?.message ?? '', /holds more than \d+ (?:bytes|files)/);
+    if (/zeros|thousand/.test(what)) t.regex(error?.message ?? '', /contains more than \d+ (?:bytes|files)/);
     t.false(existsSync(into), what);
     await runProgram('/bin/rm', ['-r', folder]);
   }

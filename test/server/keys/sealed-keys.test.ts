@@ -249,7 +249,7 @@ test('who has another sealing key makes no keys and rotates none', async (t) => 
   const refused = {
     instanceOf: ConflictError,
     message:
-      /^the signing keys are sealed with the sealing key `[0-9a-f]{16}`, which is not configured here: no key is made/,
+      /^the signing keys are sealed with the sealing key `[0-9a-f]{16}`, which is not configured here: no key was created/,
   };
   await t.throwsAsync(rotateKey(other, 'token', now), refused);
   await t.throwsAsync(withdrawKey(other, (await named('active')).kid), refused);

@@ -517,7 +517,7 @@ test('what could change who has access is refused, and the field is named', (t) 
   refused(
     t,
     clone((data) => Object.assign(data.roles[3] ?? {}, { roleMembers: undefined })),
-    /^roles\.stages\.members: is the deprecated form/,
+    /^roles\.stages\.members: is deprecated and ignored by Athenz/,
   );
   refused(
     t,

@@ -105,7 +105,7 @@ test('servers with one sealing key follow each rotation; one with another key is
   t.is(refused.status, 1);
   t.regex(
     refused.stderr,
-    /are sealed with the sealing key `[0-9a-f]{16}`, which is not configured here: no key is made/,
+    /are sealed with the sealing key `[0-9a-f]{16}`, which is not configured here: no key was created/,
   );
 
   // A key whose turn comes by time alone is known to all before.

@@ -157,7 +157,7 @@ test('an impact that cannot be told, or not in full, is said', (t) => {
   t.true(
     unknown.startsWith('### Signet plan: 1 to add, 0 to change, 0 to remove; changes of access cannot be determined\n'),
   );
-  t.true(unknown.includes('| `films` | 1 | 0 | 0 | ? | ? |') && unknown.includes('too entangled'));
+  t.true(unknown.includes('| `films` | 1 | 0 | 0 | ? | ? |') && unknown.includes('the patterns are too complex'));
   const impact = [accessOf('gain', 'media.player', 'films', 'film')];
   const impactTotals = { gains: 5000, losses: 2, isExact: true };
   t.regex(planMarkdown(planOf([{}], { impact, impactTotals })), /too large to list: 5000 gains and 2 losses/);
