@@ -14,6 +14,7 @@ const released = 'server/src/store/migrations/';
 
 /** Modules that read or copy records, and their purpose. */
 const readers: Readonly<Record<string, string>> = {
+  'server/src/store/audit-about.ts': 'finds the records that hold a name, for whoever asks for the log',
   'server/src/store/audit-chain.ts': 'checks the hashes',
   'server/src/store/audit-rows.ts': 'writes records, and reads them for whoever asks for the log',
   'server/src/store/copy/pages.ts': 'copies the log to another store, so much of it at once as its lengths allow',

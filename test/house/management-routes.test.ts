@@ -25,10 +25,10 @@ test('every operation asks for the right before it reads the body', (t) => {
   }
 });
 
-test('only the paths of a new domain and of documents do not tell the right to change something', (t) => {
+test('only paths of a new domain, documents and certificates do not tell the right to change something', (t) => {
   const changes = stated.filter(({ method, needs }) => method !== 'get' && needs.kind === 'untold');
-  t.deepEqual(
-    changes.map(keyOf),
-    ['/domains', '/plan', '/apply'].map((path) => `POST ${managementPath}${path}`),
-  );
+  t.deepEqual(changes.map(keyOf), [
+    ...['/domains', '/plan', '/apply'].map((path) => `POST ${managementPath}${path}`),
+    `PUT ${managementPath}/certificates/:serial/revocation`,
+  ]);
 });

@@ -412,8 +412,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'server/src/roles/explain-roles.ts',
-    from: '.filter(({ held, paths }) => held || paths.length > 0)',
-    to: '.filter(({ held, paths }) => false || paths.length > 0)',
+    from: 'if (isHeld || paths.length > 0) explained.push({ role: role.name, held: isHeld, paths });',
+    to: 'if (false || paths.length > 0) explained.push({ role: role.name, held: isHeld, paths });',
     reason: 'whoever holds a role has a way into it',
   },
   {

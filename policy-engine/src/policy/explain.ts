@@ -51,16 +51,17 @@ interface Query {
 }
 
 /**
- * Decision of `decideInDomain` with the reasons. Looks at every assertion: for people, not for every request. Where that is too much work, only
- * the deciding assertion is given.
+ * Decision of `decideInDomain` with the reasons. Looks at every assertion: for people, not for every request. Where that takes more than `work`,
+ * only the deciding assertion is given.
  */
-// biome-ignore lint/complexity/useMaxParams: published with these five; to change them would break callers
+// biome-ignore lint/complexity/useMaxParams: published with the first five; to change them would break callers
 export function explainInDomain(
   policy: DomainPolicy,
   roles: readonly string[],
   action: string,
   resource: string,
   context?: DecisionContext,
+  work: Work = new Work(maxExplainWork),
 ): PolicyExplanation {
   const decision = decideInDomain(policy, roles, action, resource, context);
   const { status } = decision;
@@ -69,7 +70,6 @@ export function explainInDomain(
   }
   const folded = foldAscii(resource);
   const entity = policy.qualified ? folded : (withoutDomain(folded, policy.domain) ?? folded);
-  const work = new Work(maxExplainWork);
   const full = policy.prefix + entity;
   const query: Query = { action: foldAscii(action), resource: entity, full, context: foldContext(context), work };
   const decided = { status, ...decidedBy(policy, roles, decision.assertion, decision.policy) };

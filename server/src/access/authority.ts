@@ -17,6 +17,8 @@ interface Authority {
   readonly objects?: readonly string[];
   /** True if an assertion must name it: an action of wildcards alone does not grant it. */
   readonly byName?: boolean;
+  /** Kinds of these objects for which an ALLOW must write action and resource without wildcards; one with wildcards gives nothing. */
+  readonly exact?: readonly string[];
   /** True if its name has a meaning to the server alone. */
   readonly reserved?: boolean;
 }
@@ -36,7 +38,7 @@ const authorities = {
   launch: { objects: ['service', 'instance', 'dns', 'hostname', 'address'] },
   update: { objects: ['service'] },
   delete: { objects: ['instance'] },
-  revoke: { objects: ['ssh'] },
+  revoke: { objects: ['ssh', 'certificate'], exact: ['certificate'] },
   access_check: { objects: ['principal'], reserved: true },
   issue_certificate: { objects: ['principal'], reserved: true },
 } satisfies Readonly<Record<Right, Authority>> & Readonly<Record<string, Authority>>;
@@ -68,12 +70,18 @@ export function bearsAuthority({ effect, action, resource }: AuthorityAssertion)
   if (!/[*?]/.test(pattern) && !Object.hasOwn(authorities, pattern)) return false;
   const isBare = /^[*?]*$/.test(pattern);
   return authorityActions.some((name) => {
-    const { objects, byName = false }: Authority = authorities[name];
+    const { objects, byName = false, exact = [] }: Authority = authorities[name];
     if (!matchesPattern(pattern, name)) return false;
     // A DENY applies to everything that it matches, whichever principal is named.
     if (isBare && byName && (effect !== 'DENY' || objects === undefined)) return false;
-    return objects === undefined || objects.some((kind) => mayMatch(resource, kind));
+    const mayGive = (kind: string) => effect === 'DENY' || !exact.includes(kind) || isExact({ action, resource });
+    return objects === undefined || objects.some((kind) => mayMatch(resource, kind) && mayGive(kind));
   });
+}
+
+/** True if an assertion writes its action and its resource without wildcards. */
+export function isExact({ action, resource }: Pick<AuthorityAssertion, 'action' | 'resource'>): boolean {
+  return !/[*?]/.test(action) && !/[*?]/.test(resource);
 }
 
 /** The kinds of objects on which the server asks for an action of its own, where the resource is of none of them; else undefined. */

@@ -59,7 +59,7 @@ async function explain(actionName: string, resource: string, options: ExplainOpt
 }
 
 async function who(actionName: string, resource: string, options: LocalOptions, command: Command): Promise<void> {
-  const { listGrantees } = await import('../access/explain-access.ts');
+  const { listGrantees } = await import('../access/list-grantees.ts');
   const question = questionOf(actionName, resource, options);
   const holders = listGrantees(await readSnapshot(resource, options, command), question, systemClock.now());
   if (options.json === true) {

@@ -39,7 +39,7 @@ export function* foldedImpactInSteps(
   const touched = touchedDomains(before, after);
   const visible = touched.filter((name) => own.has(name) || viewer.sees(name, 'domain'));
   const names = new Set(visible.flatMap((name) => [name, ...reachedFrom(before, name), ...reachedFrom(after, name)]));
-  const folder = new Folder(viewer, groupsNamed([before, after], names));
+  const folder = new Folder(viewer, groupsNamed(viewer, [before, after], names));
   const was = yield* folder.fold(before, names);
   const is = yield* folder.fold(after, names);
   const impact = yield* impactWithin(visible, { ...comparison, before: was, after: is });
@@ -47,10 +47,37 @@ export function* foldedImpactInSteps(
   return { ...impact, changes, more: visible.length < touched.length };
 }
 
-/** The full names of groups that are members of roles of these domains. */
-function groupsNamed(snapshots: readonly Snapshot[], names: ReadonlySet<DomainName>): ReadonlySet<string> {
-  const all = snapshots.flatMap(({ members }) => [...names].flatMap((name) => members.get(name) ?? []));
-  return new Set(all.flatMap(({ groups }) => [...groups.keys()]));
+/** A snapshot in which stand-ins take the place of the members whom a viewer may not know. */
+interface FoldedSnapshot {
+  readonly snapshot: Snapshot;
+  /** `via <domain>:group.<name>` of a stand-in; undefined for every other principal. */
+  readonly labelOf: (principal: string) => string | undefined;
+}
+
+/** The snapshot, for questions about one domain, as far as the viewer may know it (the invariant of `foldedImpactInSteps`). */
+export function* foldedSnapshotInSteps(snapshot: Snapshot, own: DomainName, viewer: Viewer): Steps<FoldedSnapshot> {
+  const names = new Set([own, ...reachedFrom(snapshot, own)]);
+  const folder = new Folder(viewer, groupsNamed(viewer, [snapshot], names));
+  return { snapshot: yield* folder.fold(snapshot, names), labelOf: (principal) => folder.labelOf(principal) };
+}
+
+/**
+ * The full names of groups that are members of roles of these domains. INVARIANT: of roles that the viewer sees; that a group is a member of
+ * another role is as hidden as its members.
+ */
+function groupsNamed(
+  viewer: Viewer,
+  snapshots: readonly Snapshot[],
+  names: ReadonlySet<DomainName>,
+): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const { members } of snapshots) {
+    for (const name of names) {
+      const isSeen = ({ list }: Entry) => viewer.seesAll(name) || viewer.sees(name, `role.${list}`);
+      for (const [group, roles] of members.get(name)?.groups ?? []) if (roles.some(isSeen)) found.add(group);
+    }
+  }
+  return found;
 }
 
 /** Domain of stand-ins, in the grammar of principals, and unusable as a name: it never leaves this file. */
@@ -124,8 +151,12 @@ class Folder {
     return name;
   }
 
+  labelOf(principal: string): string | undefined {
+    return this.#labels.get(principal);
+  }
+
   told(change: AccessChange): AccessChange {
-    const label = this.#labels.get(change.principal);
+    const label = this.labelOf(change.principal);
     if (label === undefined) return change;
     return { ...change, principal: label, example: { ...change.example, principal: label } };
   }

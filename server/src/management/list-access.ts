@@ -8,6 +8,7 @@ import {
 import { type DomainPolicy, matchesPattern, Work } from '@signet/policy-engine/policy';
 import type { WireAssertion, WireConditions } from '@signet/policy-engine/wire';
 import { decideCounted } from '../access/decide-counted.ts';
+import { seesPath } from '../access/visible-access.ts';
 import { type ExplainedRole, explainHeldRoles, type RolePath } from '../roles/explain-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { Steps } from '../steps/steps.ts';
@@ -56,7 +57,7 @@ interface ListAccessDeps {
 /** Work of comparing a role with a pattern, as the engine counts it. */
 const stepsAPattern = 10;
 /** Roles of one entry, and ways into one role, that are listed. */
-const maxThrough = 20;
+export const maxThrough = 20;
 
 /** The place of an entry in the list of all: by domain, policy and assertion. */
 export function keyOfEntry({ domain, policy, id }: Pick<AccessEntry, 'domain' | 'policy' | 'id'>): string {
@@ -161,14 +162,6 @@ function* shownRoles(
     shown.set(role, known);
   }
   return shown;
-}
-
-/** True if the caller may know what a path tells of another domain: the members of its group, or of its role. */
-function seesPath(sees: ListAccessDeps['sees'], path: RolePath): boolean {
-  if (path.kind === 'delegated') return sees(path.domain, `role.${path.from}`);
-  if (path.kind !== 'group') return true;
-  const colon = path.group.indexOf(':');
-  return sees(path.group.slice(0, colon) as DomainName, path.group.slice(colon + 1));
 }
 
 function isAbout(

@@ -88,6 +88,8 @@ export interface CertificateStore {
    */
   confirm(serial: string, fingerprint: string, conditions?: RecordingConditions): Promise<void>;
   find(serial: string): Promise<CertificateRecord | undefined>;
+  /** X.509 certificates of a holder, those that end last first. */
+  ofHolder(query: HolderQuery): Promise<readonly CertificateRecord[]>;
   /** Revocations after `sequence` of certificates that have not expired at `now` (seconds), in their order. */
   revocationsAfter(sequence: number, now: number): Promise<readonly RevocationRow[]>;
   /** The place and the time (seconds) of the last revocation; 0 when there was none. */
@@ -107,6 +109,17 @@ export interface CertificateStore {
   lastCrl(issuer: string, known?: number): Promise<LastCrl | undefined>;
   /** Publishes a list in the place of the one with the number `after`, or as the first one. False, and nothing, when that is not the last one. */
   publishCrl(issuer: string, crl: PublishedCrl, after: number | undefined): Promise<boolean>;
+}
+
+export interface HolderQuery {
+  readonly holder: PrincipalName;
+  /** Only those that are valid at this time (seconds): handed out, not expired and not revoked. */
+  readonly validAt?: number;
+  /** Only those that were issued from this time on (seconds). */
+  readonly issuedFrom: number;
+  /** Only those behind this one. */
+  readonly after?: Pick<CertificateRow, 'notAfter' | 'serial'>;
+  readonly limit: number;
 }
 
 /** Certificates of an issuer that have not expired and were not revoked. */
@@ -152,4 +165,6 @@ export interface RevokedCertificate {
 }
 
 /** Purpose of a certificate: an instance of a service, a service itself, a role of a principal, or a person. */
-export type CertificateKind = 'instance' | 'service' | 'role' | 'user';
+export const x509Kinds = ['instance', 'service', 'role', 'user'] as const;
+
+export type CertificateKind = (typeof x509Kinds)[number];

@@ -178,10 +178,18 @@ export interface AuditQuery {
   readonly actor?: string;
   readonly since?: number;
   readonly until?: number;
+  readonly about?: AboutQuery;
   /** Newest first, at most this many. */
   readonly limit: number;
   /** Called with the number of rows that were read for a page, whether or not all fit on it. */
   readonly looked?: (rows: number) => void;
+}
+
+/** Filter of a page: records about a name (`isAbout`), as its reader sees them. */
+export interface AboutQuery {
+  readonly name: string;
+  /** The record without what its reader may not look at; absent: all of it. */
+  readonly seen?: (record: AuditRecord) => AuditRecord;
 }
 
 /** A page of the audit log, bounded also by what its records hold. */

@@ -3,7 +3,7 @@ import { Work } from '@signet/policy-engine/policy';
 import { coveringEntries, type DomainMembers, type Entry } from '../snapshot/domain-members.ts';
 import type { DomainSnapshot, RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { Steps } from '../steps/steps.ts';
-import { directRoles, grantedRoles } from './granted-roles.ts';
+import { directRoles, heldRoles } from './granted-roles.ts';
 import { maxPatternWork, RolePatterns } from './role-patterns.ts';
 
 /** Path from a principal to a role, or why an entry that names it does not apply. */
@@ -23,28 +23,31 @@ export interface ExplainedRole {
   readonly paths: readonly RolePath[];
 }
 
+/** Time at which roles are held, in milliseconds, and the callback for the cost of comparing patterns, in units of `maxWork` of the engine. */
+export interface Explaining {
+  readonly now: number;
+  readonly compared: (work: number) => void;
+}
+
 /**
- * Every role of the domain that has something to do with the principal at `now` (milliseconds), with how. `held` agrees with
- * `grantedRoles`. Pure.
+ * Every role of the domain that has something to do with the principal, with how, sorted by name. `held` agrees with `grantedRoles`.
  */
-export function explainRoles(
+export function* explainRoles(
   snapshot: Snapshot,
   domain: DomainSnapshot,
   principal: PrincipalName,
-  now: number,
-): ExplainedRole[] {
-  const held = new Set(grantedRoles(snapshot, domain, principal, now).map((role) => role.name));
-  const pathsOf = rolePaths(snapshot, domain, principal, { now, compared: () => undefined });
-  return [...domain.roles.values()]
-    .map((role) => ({ role: role.name, held: held.has(role.name), paths: pathsOf(role) }))
-    .filter(({ held, paths }) => held || paths.length > 0)
-    .sort((a, b) => (a.role < b.role ? -1 : 1));
-}
-
-/** Time at which roles are held, in milliseconds, and the callback for the cost of comparing patterns, in units of `maxWork` of the engine. */
-interface Explaining {
-  readonly now: number;
-  readonly compared: (work: number) => void;
+  explaining: Explaining,
+): Steps<ExplainedRole[]> {
+  const held = new Set(heldRoles(snapshot, domain, principal, explaining).map((role) => role.name));
+  const pathsOf = rolePaths(snapshot, domain, principal, explaining);
+  const explained: ExplainedRole[] = [];
+  for (const role of domain.roles.values()) {
+    yield;
+    const paths = pathsOf(role);
+    const isHeld = held.has(role.name);
+    if (isHeld || paths.length > 0) explained.push({ role: role.name, held: isHeld, paths });
+  }
+  return explained.sort((a, b) => (a.role < b.role ? -1 : 1));
 }
 
 /** Explanation of the held roles only. */
@@ -54,7 +57,7 @@ export function* explainHeldRoles(
   principal: PrincipalName,
   explaining: Explaining,
 ): Steps<ExplainedRole[]> {
-  const held = grantedRoles(snapshot, domain, principal, explaining.now);
+  const held = heldRoles(snapshot, domain, principal, explaining);
   // Fast path: most principals hold nothing in most domains.
   if (held.length === 0) return [];
   const pathsOf = rolePaths(snapshot, domain, principal, explaining);

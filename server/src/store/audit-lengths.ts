@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 
 /** Page limit for audit records: characters of their texts before and after, or a single record. */
-const maxPageCharacters = 1_000_000;
+export const maxPageCharacters = 1_000_000;
 
 /** Length in bytes, which is known without reading the texts: the characters of a page of large records are gigabytes. */
 export const lengthOfSides = sql<number>`coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0)`.as(

@@ -1,9 +1,10 @@
 import { runInSlices } from '@signet/policy-engine/internal/slices';
 import { type Kysely, type Selectable, sql } from 'kysely';
 import type { AuditAction, AuditRecord } from '../model/records.ts';
-import type { AuditPage, AuditQuery, ObjectKey } from '../model/store.ts';
+import type { AboutQuery, AuditPage, AuditQuery, ObjectKey } from '../model/store.ts';
+import { isAbout, recordsHolding } from './audit-about.ts';
 import { auditHashInSteps } from './audit-chain.ts';
-import { fitting, lengthOfSides } from './audit-lengths.ts';
+import { fitting, lengthOfSides, maxPageCharacters } from './audit-lengths.ts';
 import { insertAuditObjects } from './audit-objects.ts';
 import type { AuditTable, Schema } from './database-schema.ts';
 import { chunks, optional, orNull } from './row-values.ts';
@@ -57,23 +58,67 @@ export async function readAudit(db: Kysely<Schema>, query: AuditQuery): Promise<
  * followed by others.
  */
 export async function readAuditPage(db: Kysely<Schema>, query: AuditQuery): Promise<AuditPage> {
-  const isFiltered = query.actor !== undefined || query.since !== undefined || query.until !== undefined;
+  const { actor, since, until, about } = query;
+  const isFiltered = [actor, since, until, about].some((filter) => filter !== undefined);
   const looked = await selectRecords(db, { ...query, limit: isFiltered ? filteredRows : query.limit + 1 })
     .select(['id', 'at', 'actor', lengthOfSides])
     .execute();
   query.looked?.(looked.length);
   const found = isFiltered ? looked.filter((row) => isWanted(query, row)) : looked;
+  const mayFollow = isFiltered && looked.length === filteredRows && !isBehind(query, looked);
+  const last = mayFollow ? looked.at(-1)?.id : undefined;
+  if (about !== undefined) return await pageAbout(db, { ...query, about }, found, last);
   const fit = Math.min(query.limit, fitting(found.slice(0, query.limit + 1).map(({ length }) => length)));
   const ids = found.slice(0, fit).map(({ id }) => id);
+  const next = ids.length < found.length ? ids.at(-1) : last;
+  return { records: await readRecords(db, ids, query), ...(next !== undefined && { next }) };
+}
+
+/** Characters of records that are searched for a name for one page, or a single record. */
+const searchedCharacters = 4_000_000;
+
+/**
+ * A page of those of the records found that are about a name. INVARIANT: what its reader does not see of a record neither fills the page nor
+ * ends it.
+ */
+async function pageAbout(
+  db: Kysely<Schema>,
+  query: AuditQuery & { readonly about: AboutQuery },
+  found: readonly { readonly id: number; readonly length: number }[],
+  last: number | undefined,
+): Promise<AuditPage> {
+  const { about, limit } = query;
+  const { seen = (record: AuditRecord) => record } = about;
+  const lengths = found.map(({ length }) => length);
+  const searched = found.slice(0, fitting(lengths, searchedCharacters)).map(({ id }) => id);
   const records: AuditRecord[] = [];
+  let characters = 0;
+  for (const id of await recordsHolding(db, searched, about)) {
+    for (const record of await readRecords(db, [id], query)) {
+      const shown = seen(record);
+      if (!isAbout(shown, about.name)) continue;
+      characters += charactersOf(shown);
+      const isFull = records.length >= limit || (records.length > 0 && characters > maxPageCharacters);
+      if (isFull) return { records, next: records.at(-1)?.id ?? id };
+      records.push(record);
+    }
+  }
+  const next = searched.length < found.length ? searched.at(-1) : last;
+  return { records, ...(next !== undefined && { next }) };
+}
+
+function charactersOf({ before = '', after = '' }: AuditRecord): number {
+  return before.length + after.length;
+}
+
+async function readRecords(db: Kysely<Schema>, ids: readonly number[], query: AuditQuery): Promise<AuditRecord[]> {
+  const records: AuditRecord[] = [];
+  const order = query.after === undefined ? 'desc' : 'asc';
   for (const part of chunks(ids, recordsAStatement)) {
-    const order = query.after === undefined ? 'desc' : 'asc';
     const rows = await db.selectFrom('audit').selectAll().where('id', 'in', part).orderBy('id', order).execute();
     for (const row of rows) records.push(auditRecord(row));
   }
-  const mayFollow = isFiltered && looked.length === filteredRows && !isBehind(query, looked);
-  const next = ids.length < found.length ? ids.at(-1) : mayFollow ? looked.at(-1)?.id : undefined;
-  return { records, ...(next !== undefined && { next }) };
+  return records;
 }
 
 /** How many records a page is picked from. */

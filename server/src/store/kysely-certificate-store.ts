@@ -1,16 +1,18 @@
 import { yieldToOthers } from '@signet/policy-engine/internal/slices';
 import { type PrincipalName, parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 import { type Kysely, type Selectable, sql } from 'kysely';
-import type {
-  CertificateRecord,
-  CertificateRow,
-  CertificateStore,
-  LastCrl,
-  OutstandingCertificates,
-  PublishedCrl,
-  RecordingConditions,
-  RevocationRow,
-  RevokedCertificate,
+import {
+  type CertificateRecord,
+  type CertificateRow,
+  type CertificateStore,
+  type HolderQuery,
+  type LastCrl,
+  type OutstandingCertificates,
+  type PublishedCrl,
+  type RecordingConditions,
+  type RevocationRow,
+  type RevokedCertificate,
+  x509Kinds,
 } from '../model/certificate-store.ts';
 import { type InstanceColumns, newCertificate, reasonOf, toCertificate } from './certificate-rows.ts';
 import { certificateStatements } from './certificate-statements.ts';
@@ -43,6 +45,31 @@ export class KyselyCertificateStore implements CertificateStore {
   async find(serial: string): Promise<CertificateRecord | undefined> {
     const { rows } = await this.#database.read((db) => this.#statements.find.execute(db, { serial }));
     return rows[0] && toCertificate(rows[0]);
+  }
+
+  async ofHolder({ holder, validAt, issuedFrom, after, limit }: HolderQuery): Promise<readonly CertificateRecord[]> {
+    const rows = await this.#database.read((db) => {
+      let select = db
+        .selectFrom('certificates')
+        .selectAll()
+        .where('holder', '=', holder)
+        .where('intended_at', '>=', issuedFrom)
+        .where('kind', 'in', x509Kinds)
+        .orderBy('not_after', 'desc')
+        .orderBy('serial', 'desc')
+        .limit(limit);
+      if (validAt !== undefined) {
+        select = select.where('not_after', '>=', validAt).where('revoked_at', 'is', null).where('state', '=', 'issued');
+      }
+      if (after !== undefined) {
+        const { notAfter, serial } = after;
+        select = select.where(({ eb, refTuple, tuple }) =>
+          eb(refTuple('not_after', 'serial'), '<', tuple(notAfter, serial)),
+        );
+      }
+      return select.execute();
+    });
+    return rows.map(toCertificate).filter((row) => row !== undefined);
   }
 
   async revocationsAfter(sequence: number, now: number): Promise<readonly RevocationRow[]> {
@@ -94,7 +121,7 @@ export class KyselyCertificateStore implements CertificateStore {
           (select) => select.fn.countAll().as('count'),
           (select) => select.fn.max('not_after').as('last'),
         ])
-        .where('kind', 'in', ['instance', 'service', 'role', 'user'])
+        .where('kind', 'in', x509Kinds)
         .where('holder', '<>', besides)
         .where('state', '=', 'issued')
         .where('revoked_at', 'is', null)

@@ -34,6 +34,7 @@ import { foreignRefreshAlarm } from '@signet/server/instances/foreign-refresh';
 import { expiryTimeSchema } from '@signet/server/instances/instance-request';
 import { readSealingKey } from '@signet/server/keys/sealing-key';
 import { parseZmsKeys } from '@signet/server/management/athenz/verify-export';
+import { parseSerial } from '@signet/server/management/certificates';
 import { assertionWarnings } from '@signet/server/management/documents/assertion-warnings';
 import { arePlainConditions, conditionsSchema } from '@signet/server/management/documents/conditions';
 import { jsonSource } from '@signet/server/management/documents/json-source';
@@ -596,6 +597,13 @@ export const serverRows: readonly Row[] = [
     'server/src/base/short-text.ts',
     'maxLoggedItems',
     (count) => !JSON.stringify(shortLine({ names: list(count, 'x') })).includes('more'),
+  ),
+  maximum('server/src/management/certificates.ts', 'maxSerialDigits', (digits) => parseSerial('a'.repeat(digits))),
+  elsewhere(
+    'server/src/http/management/question-routes.ts',
+    'maxExplanationWork',
+    'server/access/explain-access.test.ts',
+    'an explanation names what is missing within its work, and past it the decision alone',
   ),
   maximum('server/src/management/require-reason.ts', 'maxReason', (length) => parseReason('x'.repeat(length))),
   maximum('server/src/compose/refused-credentials.ts', 'maxReasons', async (count, t) => {

@@ -1,6 +1,8 @@
 import { parseActionName, parsePrincipalName } from '@signet/policy-engine/names';
-import { explainAccess, listGrantees } from '@signet/server/access/explain-access';
+import { explainAccess, explainAccessInSteps } from '@signet/server/access/explain-access';
+import { listGrantees } from '@signet/server/access/list-grantees';
 import { InvalidRequestError, UnknownDomainError } from '@signet/server/errors';
+import { runAtOnce } from '@signet/server/steps/steps';
 import test from 'ava';
 import { snapshotOf } from '#support/domains';
 import { plainSnapshot } from '#support/plain-domains';
@@ -243,4 +245,27 @@ test('who is disabled is told so, and a longer name is somebody else', (t) => {
       [false, 0],
     ],
   );
+});
+
+test('an explanation names what is missing within its work, and past it the decision alone', (t) => {
+  const query = { principal: parsePrincipalName('user.nobody'), action: read, resource: 'catalog:movie' };
+  const explained = (reasonsWork?: number) => {
+    let spent = 0;
+    const compared = (work: number) => {
+      spent += work;
+    };
+    const steps = explainAccessInSteps(snapshot, query, {
+      now,
+      compared,
+      ...(reasonsWork !== undefined && { reasonsWork }),
+    });
+    return { ...runAtOnce(steps), spent };
+  };
+  const plain = explained().spent;
+  const all = explained(1_000_000);
+  const needed = all.spent - plain;
+  t.true(needed > 0);
+  t.true(all.nearMisses.length > 0 && all.changes.length > 0);
+  t.deepEqual(explained(needed), all);
+  t.like(explained(needed - 1), { status: all.status, granted: false, nearMisses: [], changes: [] });
 });

@@ -18,7 +18,12 @@ type Row = readonly [who: Who, token: Token, operations: string];
 const management: readonly Row[] = [
   ['right', 'confirms', 'POST /domains'],
   ['service', 'confirms', 'POST /plan /apply'],
-  ['service', 'names-new', 'GET /domains /access /reviews /search'],
+  [
+    'service',
+    'names-new',
+    'GET /domains /access /reviews /search /explanation /grantees /certificates /certificates/:serial',
+  ],
+  ['service', 'confirms', 'PUT /certificates/:serial/revocation'],
   ['service', 'names', 'GET /access/:action /access/:action/:resource'],
   ['right', 'names-new', 'GET /changes'],
   [

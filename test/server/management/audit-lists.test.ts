@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
+import { parsePrincipalName } from '@signet/policy-engine/names';
 import { newestRecords, recordsAfter, storeSource } from '@signet/server/cli/audit-source';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
@@ -173,3 +174,82 @@ action(type="omfile" file="${file('received')}" template="parsed")
   t.deepEqual(JSON.parse(received), JSON.parse(exported));
   t.like(JSON.parse(received), { action: 'create', subject: 'shipped' });
 });
+
+test('records about a name: its own, those of its certificates, and its entries in roles and groups', async (t) => {
+  const domain = await newDomain('known');
+  await boss(`${domain}/roles/reader`, send('PUT', { members: [] }));
+  await boss(`${domain}/groups/team`, send('PUT', { members: ['user.joe', 'user.jan'] }));
+  await boss(`${domain}/roles/reader/members/user.joe`, send('PUT', {}));
+  await boss(`${domain}/roles/reader/members/user.jane`, send('PUT', {}));
+  await boss(`${domain}/policies/p`, send('PUT', [{ action: 'read', resource: 'user.joe', role: 'reader' }]));
+  await boss(`${domain}/groups/team/members/user.jan`, { method: 'DELETE' });
+  const [out = 0, _policy, jane = 0, joe = 0, team = 0] = idsOf((await boss(`${domain}/changes`)).body);
+  const ask = async (name: string, more = '') => idsOf((await boss(`${domain}/changes?about=${name}${more}`)).body);
+  t.deepEqual(await ask('user.joe'), [joe, team]);
+  t.deepEqual(await ask('USER.joe'), [joe, team]);
+  t.deepEqual(await ask('user.jan'), [out, team]);
+  t.deepEqual(await ask('user_joe'), []);
+  t.deepEqual(await ask('user.jane'), [jane]);
+  t.is((await ask('media.boss')).length, 7, 'it is their actor, and became the administrator');
+  const page = (await boss(`${domain}/changes?about=user.joe&limit=1`)).body;
+  t.deepEqual(idsOf(page), [joe]);
+  const rest = (await boss(`${domain}/changes?about=user.joe&limit=1&cursor=${Object(page).next}`)).body;
+  t.deepEqual([idsOf(rest), Object(rest).next], [[team], undefined]);
+  t.deepEqual(await ask('user.joe', `&after=${team}`), [joe]);
+  const everywhere = await operator(`${base}/changes?about=user.joe`);
+  t.deepEqual(
+    idsOf(everywhere.body).filter((id) => [joe, team].includes(id)),
+    [joe, team],
+  );
+});
+
+test('records about a certificate are found by its holder, those of a service by its name', async (t) => {
+  const serial = 'cd'.repeat(16);
+  const row = {
+    serial,
+    issuer: 'i',
+    kind: 'user',
+    subject: 'user.zoe',
+    holder: parsePrincipalName('user.zoe'),
+    notBefore: 1,
+    notAfter: 4_000_000_000,
+  } as const;
+  await server.store.certificates.intend(row, 1);
+  await operator(`${base}/certificates/${serial}/revocation`, send('PUT', { reason: 'superseded' }));
+  const found = (await operator(`${base}/changes?about=user.zoe`)).body;
+  t.like(Object(found).items, [{ action: 'revoke-certificate', subject: serial }]);
+  const domain = await newDomain('served');
+  await boss(`${domain}/services/api`, send('PUT', {}));
+  await boss(`${domain}/services/api`, { method: 'DELETE' });
+  const ended = (await operator(`${base}/changes?about=served.api`)).body;
+  t.like(Object(ended).items, [{ action: 'end-service', subject: 'served:service.api' }]);
+});
+
+test('records about a name do not tell who is in roles that the caller may not look at', async (t) => {
+  const domain = await newDomain('guarded');
+  await boss(`${domain}/roles/viewers`, send('PUT', { members: ['media.guest'] }));
+  const view = (resource: string) => ({ action: 'view_domain', resource, role: 'viewers' });
+  await boss(`${domain}/policies/view`, send('PUT', [view('domain'), view('role.open')]));
+  for (const [role, member] of [
+    ['secret', 'user.joe'],
+    ['open', 'user.joe'],
+    ['secret', 'user.ann'],
+  ]) {
+    await boss(`${domain}/roles/${role}`, send('PUT', {}));
+    t.is((await boss(`${domain}/roles/${role}/members/${member}`, send('PUT', {}))).status, 201);
+  }
+  const all = (await boss(`${domain}/changes?about=user.joe`)).body;
+  t.is(idsOf(all).length, 2);
+  const seen = (await guest(`${domain}/changes?about=user.joe&limit=1`)).body;
+  t.is(idsOf(seen).length, 1);
+  t.is(Object(seen).next, undefined, 'hidden records are not counted');
+  t.deepEqual(idsOf((await guest(`${domain}/changes?about=user.ann`)).body), []);
+  t.is(idsOf((await boss(`${domain}/changes?about=user.ann`)).body).length, 1);
+});
+
+for (const about of ['a%20b', '%22', 'x'.repeat(257), '%25']) {
+  test(`refused: about=${about}`, async (t) => {
+    const { status, body } = await operator(`${base}/changes?about=${about}`);
+    t.deepEqual([status, Object(body).message], [400, 'about must be a name of at most 256 characters']);
+  });
+}

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { parseActionName, parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
-import { explainAccess, listGrantees } from '@signet/server/access/explain-access';
+import { explainAccess } from '@signet/server/access/explain-access';
+import { listGrantees } from '@signet/server/access/list-grantees';
 import { describeReasons } from '@signet/server/cli/describe-explanation';
 import { snapshotIn } from '@signet/server/cli/read-snapshot';
 import { UnknownDomainError } from '@signet/server/errors';

@@ -1,5 +1,6 @@
 import { formatTimestamp, parseTimestamp } from '@signet/policy-engine/clock';
 import { runInSlices } from '@signet/policy-engine/internal/slices';
+import { foldAscii, maxNameLength } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '../../errors.ts';
 import { makeCursor, readCursor } from '../../management/paging.ts';
 import type { AuditRecord } from '../../model/records.ts';
@@ -11,25 +12,33 @@ import { lookedAt } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { answerView, pageRequestOf, queryOf } from './request.ts';
 
-type ChangeFilter = 'actor' | 'subject' | 'since' | 'until' | 'after';
+type ChangeFilter = 'actor' | 'subject' | 'since' | 'until' | 'after' | 'about';
 
 /** Filters that every list of the changes of a domain or of all accepts. */
-export const commonFilters: readonly ChangeFilter[] = ['actor', 'since', 'until', 'after'];
+export const commonFilters: readonly ChangeFilter[] = ['actor', 'since', 'until', 'after', 'about'];
+
+interface ChangesQuery extends Pick<AuditQuery, 'domain' | 'object'> {
+  readonly filters?: readonly ChangeFilter[];
+  /** A record without what the caller may not look at; absent: all of it. */
+  readonly seen?: (record: AuditRecord) => AuditRecord;
+}
 
 /** Answers one page of the audit log, newest first; with `after`, oldest first. */
 export async function answerChanges(
   deps: ManagementRouteDeps,
   ctx: RouteContext,
-  { filters = [], ...wanted }: Pick<AuditQuery, 'domain' | 'object'> & { readonly filters?: readonly ChangeFilter[] },
+  { filters = [], seen, ...wanted }: ChangesQuery,
   show: (record: AuditRecord) => Record<string, unknown> = shownChange,
 ): Promise<void> {
   const query = queryOf(ctx, ['limit', 'cursor', ...filters]);
   const { cursor, limit, list } = pageRequestOf(ctx, query);
   const filter = filterOf(query);
+  const name = query.get('about');
   const from = cursor === undefined ? undefined : Number(readCursor(cursor, list, deps.pagingSecret));
   const { records, next } = await deps.store.auditPage({
     ...wanted,
     ...filter,
+    ...(name !== undefined && { about: { name: aboutName(name), ...(seen !== undefined && { seen }) } }),
     limit,
     ...(from !== undefined && (filter.after === undefined ? { before: from } : { after: from })),
     looked: (rows) => lookedAt(ctx, 'row', rows),
@@ -38,7 +47,13 @@ export async function answerChanges(
   await answerView(ctx, { items: await runInSlices(mapInSteps(records, show)), ...more });
 }
 
-function filterOf(query: ReadonlyMap<string, string>): Pick<AuditQuery, ChangeFilter> {
+/** Names of principals, domains and members. Throws `InvalidRequestError`. */
+function aboutName(text: string): string {
+  if (text.length <= maxNameLength && /^[\w.*:-]+$/.test(text)) return foldAscii(text);
+  throw new InvalidRequestError(`about must be a name of at most ${maxNameLength} characters`);
+}
+
+function filterOf(query: ReadonlyMap<string, string>): Pick<AuditQuery, Exclude<ChangeFilter, 'about'>> {
   const [actor, subject, since, until, after] = ['actor', 'subject', 'since', 'until', 'after'].map((name) =>
     query.get(name),
   );

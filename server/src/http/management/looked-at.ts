@@ -26,6 +26,24 @@ export function viewerFor(
   };
 }
 
+/** A caller's question about one snapshot: each domain and object is decided once, and the caller pays. */
+export function askedBy({ snapshot: read, clock }: Pick<ManagementRouteDeps, 'snapshot' | 'clock'>, ctx: RouteContext) {
+  const [snapshot, now] = [read(), clock.now()];
+  const { sees, seesAll } = viewerFor({ snapshot: () => snapshot, clock: { now: () => now } }, ctx);
+  const known = new Map<string, boolean>();
+  const viewer: Viewer = {
+    seesAll,
+    sees: (domain, object) => {
+      const key = `${domain}:${object}`;
+      const isSeen = known.get(key) ?? sees(domain, object);
+      known.set(key, isSeen);
+      return isSeen;
+    },
+  };
+  const looked = (rows: number) => lookedAt(ctx, 'row', rows);
+  return { snapshot, now, viewer, caller: requireIdentity(ctx).name, looked, compared: comparedFor(ctx) };
+}
+
 /** The same records, and the caller pays for what of each is shown. */
 export function paidByCaller(
   ctx: RouteContext,

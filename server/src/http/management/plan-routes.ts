@@ -1,11 +1,12 @@
 import { InvalidRequestError } from '../../errors.ts';
 import { followed, type ManagementDeps } from '../../management/change-domain.ts';
 import { planDigestSchema } from '../../management/plan-file.ts';
+import { parseReason } from '../../management/require-reason.ts';
 import { bodyText } from '../body.ts';
 import { answerJson, type RouteContext } from '../context.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import type { PathRight } from './path-rights.ts';
-import { authorOf, flag, queryOf, signalOf } from './request.ts';
+import { changeContextOf, flag, queryOf, signalOf } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';
 
 const flags = ['allowWildcard', 'removeMemberships', 'reuseName', 'strict'] as const;
@@ -35,7 +36,8 @@ async function run(
   query: ReadonlyMap<string, string>,
   plan?: string,
 ): Promise<Uint8Array> {
-  const { caller, certificate, context } = authorOf(ctx, query);
+  const reason = query.get('reason');
+  const { caller, certificate, context } = changeContextOf(ctx, reason === undefined ? undefined : parseReason(reason));
   // Plain data for another process.
   const presented = certificate && { serial: certificate.serial, issuedAt: certificate.issuedAt };
   const rules = Object.fromEntries(flags.map((name) => [name, flag(query, name)]));

@@ -10,7 +10,7 @@ import { withoutHidden } from '../../store/audit-objects.ts';
 import { comparedFor } from '../compared-for.ts';
 import { type RouteContext, requireIdentity } from '../context.ts';
 import { answerChanges, commonFilters, shownChange } from './change-pages.ts';
-import { lookedAt, paidByCaller, viewerFor } from './looked-at.ts';
+import { askedBy, lookedAt, paidByCaller, viewerFor } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { objectOf, views } from './path-rights.ts';
 import { answerView, pageRequestOf, queryOf, viewedDomain } from './request.ts';
@@ -22,10 +22,9 @@ export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRout
     const { name: domain } = await viewedDomain(deps, ctx);
     const viewer = viewerFor(deps, ctx);
     const sees = (object: string) => viewer.sees(domain, object);
-    const show = viewer.seesAll(domain)
-      ? shownChange
-      : (record: AuditRecord) => shownChange(withoutHidden(record, sees));
-    await answerChanges(deps, ctx, { domain, filters: commonFilters }, paidByCaller(ctx, show));
+    const seen = (record: AuditRecord) => (viewer.seesAll(domain) ? record : withoutHidden(record, sees));
+    const show = (record: AuditRecord) => shownChange(seen(record));
+    await answerChanges(deps, ctx, { domain, filters: commonFilters, seen }, paidByCaller(ctx, show));
   });
   routes.get(`${deps.basePath}/changes`, { kind: 'operator', right: 'view_domain' }, (ctx) =>
     answerChanges(deps, ctx, { filters: [...commonFilters, 'subject'] }, paidByCaller(ctx, shownChange)),
@@ -62,7 +61,8 @@ export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRout
     async (ctx) => {
       const query = queryOf(ctx, ['principal', 'action', 'domain', 'limit', 'cursor']);
       const asked = accessQueryOf(ctx, query);
-      const listed = accessDepsOf(deps, ctx, asked.principal);
+      const { viewer, caller, ...listing } = askedBy(deps, ctx);
+      const listed = { ...listing, sees: viewer.sees, isSelf: caller === asked.principal };
       const read = (after: string, limit: number) => runInSlices(listAccessInSteps(listed, asked, { after, limit }));
       await answerView(ctx, await readPage(read, keyOfEntry, pageRequestOf(ctx, query), deps.pagingSecret));
     },
@@ -83,29 +83,5 @@ function accessQueryOf(ctx: RouteContext, query: ReadonlyMap<string, string>) {
     principal: principal === undefined ? requireIdentity(ctx).name : parsePrincipalName(principal, 'principal'),
     ...(action !== undefined && { action: parseActionName(action, 'action') }),
     ...(domain !== undefined && { domain: parseDomainName(domain, 'domain') }),
-  };
-}
-
-/** Access rights of the caller, each domain and object decided once. */
-function accessDepsOf({ snapshot: read, clock }: ManagementRouteDeps, ctx: RouteContext, principal: string) {
-  const caller = requireIdentity(ctx).name;
-  const [snapshot, now] = [read(), clock.now()];
-  const { sees } = viewerFor({ snapshot: () => snapshot, clock: { now: () => now } }, ctx);
-  const known = new Map<string, boolean>();
-  return {
-    snapshot,
-    now,
-    isSelf: caller === principal,
-    sees: (domain: DomainName, object: string) => {
-      const key = `${domain}:${object}`;
-      let isSeen = known.get(key);
-      if (isSeen === undefined) {
-        isSeen = sees(domain, object);
-        known.set(key, isSeen);
-      }
-      return isSeen;
-    },
-    looked: (rows: number) => lookedAt(ctx, 'row', rows),
-    compared: comparedFor(ctx),
   };
 }

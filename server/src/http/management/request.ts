@@ -39,37 +39,18 @@ export function queryOf(ctx: RouteContext, allowed: readonly string[]): Readonly
   throw new InvalidRequestError(`the query has a parameter that is not known here; allowed: ${allowed.join(', ')}`);
 }
 
-/** Author of a change: the caller with its certificate, and what the audit record says of it. */
-export function authorOf(
-  ctx: RouteContext,
-  query: ReadonlyMap<string, string>,
-): Pick<ChangeRequest, 'caller' | 'certificate' | 'context'> {
-  const caller = requireIdentity(ctx).name;
-  const reason = query.get('reason');
-  const { certificate, requestId } = ctx.state;
-  return {
-    caller,
-    context: {
-      actor: caller,
-      requestId,
-      ...(reason !== undefined && { reason: parseReason(reason) }),
-      ...(certificate !== undefined && { certificateSerial: certificate.serial }),
-    },
-    ...(certificate !== undefined && { certificate }),
-  };
-}
-
 /**
  * Context of a change from the request: caller, and `dryRun`, `reason`, `allowWildcard`, `removeMemberships` and `reuseName` of the query,
  * `If-Match` and `If-None-Match`.
  */
 export function changeRequestOf(ctx: RouteContext): ChangeRequest {
   const query = queryOf(ctx, ['dryRun', 'reason', 'allowWildcard', 'removeMemberships', 'reuseName']);
+  const reason = query.get('reason');
   const ifMatch = tagsOf(ctx);
   const ifNoneMatch = ctx.get('If-None-Match');
   if (ifNoneMatch !== '' && ifNoneMatch !== '*') throw new InvalidRequestError('If-None-Match takes only `*` here');
   return {
-    ...authorOf(ctx, query),
+    ...changeContextOf(ctx, reason === undefined ? undefined : parseReason(reason)),
     ...(ifMatch !== undefined && { ifMatch }),
     signal: signalOf(ctx),
     onRead: (rows) => lookedAt(ctx, 'row', rows),
@@ -79,6 +60,21 @@ export function changeRequestOf(ctx: RouteContext): ChangeRequest {
     allowWildcard: flag(query, 'allowWildcard'),
     removeMemberships: flag(query, 'removeMemberships'),
     reuseName: flag(query, 'reuseName'),
+  };
+}
+
+/** The caller of a change, its certificate, and what the audit log says of both. */
+export function changeContextOf(
+  ctx: RouteContext,
+  reason?: string,
+): Pick<ChangeRequest, 'caller' | 'certificate' | 'context'> {
+  const caller = requireIdentity(ctx).name;
+  const { certificate, requestId } = ctx.state;
+  const serial = certificate && { certificateSerial: certificate.serial };
+  return {
+    caller,
+    context: { actor: caller, requestId, ...(reason !== undefined && { reason }), ...serial },
+    ...(certificate !== undefined && { certificate }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { maxNameLength } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import {
   assertionSchema,
@@ -19,6 +20,7 @@ import { accessChecks } from './access-operations.ts';
 import * as shapes from './management-shapes.ts';
 import { names } from './names.ts';
 import { type AnswerHeaders, type Method, type Operation, type Parameter, pageOf } from './operation.ts';
+import { questions } from './question-operations.ts';
 
 const flag = z.boolean().meta({ default: false });
 const domain = `${base}/domains/{domainName}`;
@@ -50,6 +52,10 @@ const changeFilters: Readonly<Record<string, Parameter>> = {
   since: { says: 'only from this time on', schema: names.Timestamp },
   until: { says: 'only before this time', schema: names.Timestamp },
   after: { says: 'only records after the record with this ID, oldest first', schema: z.int().meta({ minimum: 0 }) },
+  about: {
+    says: 'only records by, of or about this name: its own changes, its certificates, its entries in roles and groups',
+    schema: z.string().meta({ maxLength: maxNameLength }),
+  },
 };
 
 /** Shapes of a change: its body and its answer. */
@@ -282,5 +288,6 @@ export const managementOperations: readonly Operation[] = [
   ...services,
   ...records,
   ...documents,
+  ...questions(base, tag),
   ...accessChecks(base, tag, 'Management'),
 ];

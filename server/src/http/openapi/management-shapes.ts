@@ -78,7 +78,7 @@ export const searchHitShape = z.strictObject({
 });
 const entryState = z.enum(['counts', 'expired', 'disabled']);
 /** Path by which a principal has a role. */
-const rolePath = z.union([
+export const rolePath = z.union([
   z.strictObject({ kind: z.literal('member'), entry: names.MemberName, state: entryState }),
   z.strictObject({ kind: z.literal('group'), group: names.MemberName, state: entryState }),
   z.strictObject({ kind: z.literal('assumed'), from: names.EntityName }),

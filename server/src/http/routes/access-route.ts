@@ -149,7 +149,8 @@ interface AskedPrincipal {
   readonly principal: PrincipalName;
 }
 
-function requireRightToAsk(
+/** Throws `ForbiddenError` where checks are restricted and the caller lacks the right to ask about this other principal. */
+export function requireRightToAsk(
   deps: AccessDeps,
   snapshot: Snapshot,
   ctx: { state: RequestState },

@@ -1,0 +1,54 @@
+import { type DomainName, foldAscii, fullRoleName, type PrincipalName } from '@signet/policy-engine/names';
+import { matchesPattern } from '@signet/policy-engine/policy';
+import { type Compared, grantedRoles } from '../roles/granted-roles.ts';
+import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import { type AuthorityAction, authorityAction, isExact } from './authority.ts';
+import { checkAccess } from './check-access.ts';
+
+interface ExactQuery {
+  readonly principal: PrincipalName;
+  readonly action: AuthorityAction;
+  readonly domain: DomainName;
+  /** Object of the domain: `certificate`. */
+  readonly object: string;
+}
+
+/**
+ * True if the policy of the domain grants an action of the server by its name. INVARIANT: only an ALLOW without conditions that writes action
+ * and resource without wildcards gives it, so that a rule from before the action existed gives it to nobody by accident; any DENY counts.
+ */
+export function grantsExactly(snapshot: Snapshot, query: ExactQuery, now: number, compared: Compared): boolean {
+  const { principal, action, object } = query;
+  const domain = snapshot.domain(query.domain);
+  if (domain === undefined) return false;
+  const resource = `${domain.name}:${object}`;
+  const { granted, work } = checkAccess(snapshot, { principal, action: authorityAction(action), resource }, now);
+  compared(work);
+  return granted && isWritten(snapshot, domain, { principal, action, resource }, now);
+}
+
+function isWritten(
+  snapshot: Snapshot,
+  domain: DomainSnapshot,
+  {
+    principal,
+    action,
+    resource,
+  }: { readonly principal: PrincipalName; readonly action: string; readonly resource: string },
+  now: number,
+): boolean {
+  const held = grantedRoles(snapshot, domain, principal, now).map(({ name }) => fullRoleName(domain.name, name));
+  return domain.policies.some(
+    ({ active, assertions }) =>
+      active !== false &&
+      assertions.some(
+        (one) =>
+          one.effect !== 'DENY' &&
+          one.conditions === undefined &&
+          isExact(one) &&
+          foldAscii(one.action) === action &&
+          foldAscii(one.resource) === resource &&
+          held.some((role) => matchesPattern(foldAscii(one.role), role)),
+      ),
+  );
+}
