@@ -2,25 +2,14 @@ import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { DomainName } from '@signet/policy-engine/names';
 import { NotFoundError } from '../../errors.ts';
 import { createDomain, deleteDomain } from '../../management/create-domain.ts';
-import {
-  accountView,
-  deleteAccount,
-  domainView,
-  putAccount,
-  putDomain,
-  putLimits,
-  putQuotas,
-  quotasView,
-  readNewDomain,
-} from '../../management/edits/edit-domains.ts';
+import { accountView, domainView, quotasView, readNewDomain } from '../../management/edits/edit-domains.ts';
 import { readPage } from '../../management/paging.ts';
 import type { Steps } from '../../steps/steps.ts';
 import { bodyJson } from '../body.ts';
 import { lookedAt, viewerFor } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
-import { manages, objectOf, type PathRight, views } from './path-rights.ts';
+import { objectOf, type PathRight, views } from './path-rights.ts';
 import {
-  answerChange,
   answerOutcome,
   answerView,
   changeRequestOf,
@@ -52,36 +41,25 @@ export function mountDomainRoutes(routes: ManagementRoutes, deps: ManagementRout
     if (outcome.kind === 'done') ctx.set('Location', `${list}/${content.name}`);
     await answerOutcome(ctx, outcome);
   });
-  const domain = manages('manage_domain', objectOf.domain);
-  // Rights that only the policy of `sys.auth` grants.
   const ofSystem: PathRight = { kind: 'manage', right: 'manage_domain', object: objectOf.domain, systemOnly: true };
   const view = views(objectOf.domain);
   routes.get(one, view, async (ctx) => answerView(ctx, domainView(await viewedDomain(deps, ctx))));
-  routes.put(one, domain, (ctx) => answerChange(deps, ctx, putDomain(domainOf(ctx), bodyJson(ctx))));
   routes.delete(
     one,
     ofSystem,
     async (ctx) => await answerOutcome(ctx, await deleteDomain(deps, changeRequestOf(ctx), domainOf(ctx))),
   );
   routes.get(`${one}/limits`, view, async (ctx) => answerView(ctx, (await viewedDomain(deps, ctx)).limits));
-  routes.put(`${one}/limits`, domain, (ctx) => answerChange(deps, ctx, putLimits(domainOf(ctx), bodyJson(ctx))));
   routes.get(
     `${one}/quotas`,
     view,
     async (ctx) => await answerView(ctx, quotasView(await viewedDomain(deps, ctx), deps.quotas)),
-  );
-  routes.put(`${one}/quotas`, ofSystem, (ctx) =>
-    answerChange(deps, ctx, putQuotas(domainOf(ctx), bodyJson(ctx), deps.quotas)),
   );
   routes.get(`${one}/accounts/aws`, view, async (ctx) => {
     const account = accountView(await viewedDomain(deps, ctx));
     if (account === undefined) throw new NotFoundError('the domain has no such account');
     await answerView(ctx, account);
   });
-  routes.put(`${one}/accounts/aws`, ofSystem, (ctx) =>
-    answerChange(deps, ctx, putAccount(domainOf(ctx), bodyJson(ctx))),
-  );
-  routes.delete(`${one}/accounts/aws`, ofSystem, (ctx) => answerChange(deps, ctx, deleteAccount(domainOf(ctx))));
 }
 
 /** The first items that fit, at most `limit`. */

@@ -9,15 +9,15 @@ import { mountDomainRoutes } from './domain-routes.ts';
 import { mountInstanceRoutes } from './instances.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { mountMemberListRoutes } from './member-list-routes.ts';
+import { mountNameLists } from './name-lists.ts';
 import { mountObjectChangeRoutes } from './object-change-routes.ts';
+import { mountObjectOperations } from './object-operations.ts';
 import type { PathRight } from './path-rights.ts';
 import { mountPlanRoutes } from './plan-routes.ts';
-import { mountPolicyRoutes } from './policy-routes.ts';
 import { mountQuestionRoutes } from './question-routes.ts';
 import { mountRecordRoutes } from './record-routes.ts';
 import { mountReviewRoute } from './review-routes.ts';
 import { ManagementRoutes, type StatedRoute } from './routes.ts';
-import { mountServiceRoutes } from './service-routes.ts';
 
 export const managementPath = '/management/v1';
 const managementPaths = `${managementPath}/`;
@@ -46,8 +46,8 @@ export function mountManagementRoutes(
   mountDomainRoutes(routes, deps);
   mountMemberListRoutes(routes, deps, 'role');
   mountMemberListRoutes(routes, deps, 'group');
-  mountPolicyRoutes(routes, deps);
-  mountServiceRoutes(routes, deps);
+  mountObjectOperations(routes, deps);
+  mountNameLists(routes, deps);
   mountInstanceRoutes(routes, deps);
   mountObjectChangeRoutes(routes, deps);
   mountPlanRoutes(routes, deps);

@@ -32,22 +32,22 @@ export class ManagementRoutes {
   }
 
   get(path: string, needs: PathRight, handler: Handler): void {
-    this.#mount('get', path, needs, handler);
+    this.mount('get', path, needs, handler);
   }
 
   post(path: string, needs: PathRight, handler: Handler): void {
-    this.#mount('post', path, needs, handler);
+    this.mount('post', path, needs, handler);
   }
 
   put(path: string, needs: PathRight, handler: Handler): void {
-    this.#mount('put', path, needs, handler);
+    this.mount('put', path, needs, handler);
   }
 
   delete(path: string, needs: PathRight, handler: Handler): void {
-    this.#mount('delete', path, needs, handler);
+    this.mount('delete', path, needs, handler);
   }
 
-  #mount(method: Method, path: string, needs: PathRight, handler: Handler): void {
+  mount(method: Method, path: string, needs: PathRight, handler: Handler): void {
     this.stated.push({ method, path, needs });
     const takesBody = method === 'post' || method === 'put';
     const before = [authorization(this.#deps, needs), ...(takesBody ? [this.#body] : [])];

@@ -16,10 +16,11 @@ import { keySchema, serviceFieldsSchema } from '../../management/edits/edit-serv
 import { planDigestSchema } from '../../management/plan-file.ts';
 import { filesSchema } from '../../management/plan-files.ts';
 import { managementPath as base } from '../management/index.ts';
+import { type ObjectOperationId, objectOperations } from '../management/object-operations.ts';
 import { accessChecks } from './access-operations.ts';
 import * as shapes from './management-shapes.ts';
 import { names } from './names.ts';
-import { type AnswerHeaders, type Method, type Operation, type Parameter, pageOf } from './operation.ts';
+import { type AnswerHeaders, type Operation, type Parameter, pageOf } from './operation.ts';
 import { questions } from './question-operations.ts';
 
 const flag = z.boolean().meta({ default: false });
@@ -28,6 +29,14 @@ const tag = 'management';
 
 /** Leading cells of an operation's row. */
 type Row = readonly [id: string, path: string, summary: string];
+/** The same of one that is described by `objectOperations`. */
+type ObjectRow = readonly [id: ObjectOperationId, summary: string];
+
+/** Id, method, path and summary of an operation on a domain or one of its objects. */
+function placed([id, summary]: ObjectRow) {
+  const { method, path } = objectOperations[id];
+  return { id, method, path: `${domain}${path}`, tag, summary };
+}
 
 const tagged: AnswerHeaders = { ETag: 'always' };
 
@@ -39,6 +48,12 @@ function failuresAt(path: string, ...others: readonly Operation['failures'][numb
 function read([id, path, summary]: Row, schema: z.ZodType): Operation {
   const answers = { 200: { says: 'the object', schema, headers: tagged } };
   return { id, method: 'get', path, tag, summary, form: 'view', answers, failures: failuresAt(path) };
+}
+
+/** `GET` of an object. */
+function get(row: ObjectRow, schema: z.ZodType): Operation {
+  const [id, summary] = row;
+  return read([id, placed(row).path, summary], schema);
 }
 
 function list([id, path, summary]: Row, item: z.ZodType, query: Readonly<Record<string, Parameter>> = {}): Operation {
@@ -67,9 +82,12 @@ interface ChangeShapes {
 const warned: AnswerHeaders = { ETag: 'always', 'Signet-Warning': 'sometimes' };
 const perhapsTagged: AnswerHeaders = { ETag: 'sometimes', 'Signet-Warning': 'sometimes' };
 
-function write(
-  method: Method,
-  [id, path, summary]: Row,
+function write(row: ObjectRow, shapes: ChangeShapes): Operation {
+  return change(placed(row), shapes);
+}
+
+function change(
+  place: Pick<Operation, 'id' | 'method' | 'path' | 'tag' | 'summary'>,
   { body, view }: ChangeShapes,
   made: AnswerHeaders = {},
 ): Operation {
@@ -78,49 +96,57 @@ function write(
     200: { says: 'the object after the change, or the preview of a dry run', schema, headers: perhapsTagged },
     201: { says: 'created', schema: view, headers: { ...warned, ...made } },
   };
-  return { id, method, path, tag, summary, body, form: 'change', answers, failures: failuresAt(path, 409) };
+  return { ...place, body, form: 'change', answers, failures: failuresAt(place.path, 409) };
 }
 
 /** `view`: what is left of the thing that it was a part of. */
-function remove([id, path, summary]: Row, view?: z.ZodType): Operation {
+function remove(row: ObjectRow, view?: z.ZodType): Operation {
+  return removal(placed(row), view);
+}
+
+function removal(place: Pick<Operation, 'id' | 'path' | 'tag' | 'summary'>, view?: z.ZodType): Operation {
   const schema = view === undefined ? shapes.previewShape : z.union([view, shapes.previewShape]);
   const answers = {
     200: { says: 'the remaining object, or the preview of a dry run', schema, headers: perhapsTagged },
     204: { says: 'deleted', headers: { 'Signet-Warning': 'sometimes' } as const },
   };
-  return { id, method: 'delete', path, tag, summary, form: 'change', answers, failures: failuresAt(path, 409) };
+  return { ...place, method: 'delete', form: 'change', answers, failures: failuresAt(place.path, 409) };
 }
 
 const domains: readonly Operation[] = [
   list(['ListDomains', `${base}/domains`, 'Lists the domains that the caller may view'], names.DomainName),
-  write(
-    'post',
-    ['CreateDomain', `${base}/domains`, 'Creates a domain'],
+  change(
+    { id: 'CreateDomain', method: 'post', path: `${base}/domains`, tag, summary: 'Creates a domain' },
     { body: newDomainSchema, view: shapes.domainShape },
     { Location: 'always' },
   ),
   read(['GetDomain', domain, 'Returns the attributes of a domain'], shapes.domainShape),
-  write('put', ['PutDomain', domain, 'Sets the attributes of a domain'], {
+  write(['PutDomain', 'Sets the attributes of a domain'], {
     body: domainFieldsSchema,
     view: shapes.domainShape,
   }),
-  remove(['DeleteDomain', domain, 'Deletes a disabled domain without references from other domains']),
+  removal({
+    id: 'DeleteDomain',
+    path: domain,
+    tag,
+    summary: 'Deletes a disabled domain without references from other domains',
+  }),
   read(['GetLimits', `${domain}/limits`, 'Returns the maximum lifetimes of a domain, in seconds'], limitsSchema),
-  write('put', ['PutLimits', `${domain}/limits`, 'Sets the maximum lifetimes of a domain'], {
+  write(['PutLimits', 'Sets the maximum lifetimes of a domain'], {
     body: limitsSchema,
     view: limitsSchema,
   }),
   read(['GetQuotas', `${domain}/quotas`, 'Returns the quotas of a domain'], shapes.quotasShape),
-  write('put', ['PutQuotas', `${domain}/quotas`, 'Sets the quotas of a domain; system operators only'], {
+  write(['PutQuotas', 'Sets the quotas of a domain; system operators only'], {
     body: quotasSchema,
     view: shapes.quotasShape,
   }),
   read(['GetAwsAccount', `${domain}/accounts/aws`, 'Its AWS account'], shapes.accountShape),
-  write('put', ['PutAwsAccount', `${domain}/accounts/aws`, 'Sets the AWS account of a domain; system operators only'], {
+  write(['PutAwsAccount', 'Sets the AWS account of a domain; system operators only'], {
     body: accountSchema,
     view: shapes.accountShape,
   }),
-  remove(['DeleteAwsAccount', `${domain}/accounts/aws`, 'Removes the AWS account of a domain; system operators only']),
+  remove(['DeleteAwsAccount', 'Removes the AWS account of a domain; system operators only']),
   list(
     [
       'ListDomainChanges',
@@ -137,27 +163,22 @@ const domains: readonly Operation[] = [
 
 function memberLists(kind: 'role' | 'group', body: z.ZodType, view: z.ZodType): readonly Operation[] {
   const one = `${domain}/${kind}s/{name}`;
-  const member = `${one}/members/{member}`;
   const Kind = kind === 'role' ? 'Role' : 'Group';
   return [
     list([`List${Kind}s`, `${domain}/${kind}s`, `Lists the ${kind}s of the domain`], names.EntityName),
-    read([`Get${Kind}`, one, `Returns a ${kind} with its members`], view),
-    write('put', [`Put${Kind}`, one, `Creates or changes a ${kind}; members stay unchanged if the body has none`], {
+    get([`Get${Kind}`, `Returns a ${kind} with its members`], view),
+    write([`Put${Kind}`, `Creates or changes a ${kind}; members stay unchanged if the body has none`], {
       body,
       view,
     }),
-    remove([`Delete${Kind}`, one, `Deletes a ${kind}`]),
+    remove([`Delete${Kind}`, `Deletes a ${kind}`]),
     list([`List${Kind}Members`, `${one}/members`, `Lists the members of a ${kind}`], shapes.memberShape),
-    read([`Get${Kind}Member`, member, `Returns a member of a ${kind}`], shapes.memberShape),
-    write(
-      'put',
-      [`Put${Kind}Member`, member, `Adds a member to a ${kind}, or changes its expiry, review time and state`],
-      {
-        body: memberFieldsSchema,
-        view: shapes.memberShape,
-      },
-    ),
-    remove([`Delete${Kind}Member`, member, `Removes a member from a ${kind}`]),
+    get([`Get${Kind}Member`, `Returns a member of a ${kind}`], shapes.memberShape),
+    write([`Put${Kind}Member`, `Adds a member to a ${kind}, or changes its expiry, review time and state`], {
+      body: memberFieldsSchema,
+      view: shapes.memberShape,
+    }),
+    remove([`Delete${Kind}Member`, `Removes a member from a ${kind}`]),
     list(
       [`List${Kind}Changes`, `${one}/changes`, `Lists changes of a ${kind}, newest first`],
       shapes.objectChangeShape,
@@ -166,43 +187,41 @@ function memberLists(kind: 'role' | 'group', body: z.ZodType, view: z.ZodType): 
 }
 
 const policy = `${domain}/policies/{name}`;
-const version = `${policy}/versions/{version}`;
 const assertions = z.array(assertionSchema);
 const policies: readonly Operation[] = [
   list(['ListPolicies', `${domain}/policies`, 'Lists the policies of the domain'], names.EntityName),
-  read(['GetPolicy', policy, 'Returns a policy with all its versions'], shapes.policyShape),
-  write('put', ['PutPolicy', policy, 'Creates or replaces a policy'], { body: policySchema, view: shapes.policyShape }),
-  remove(['DeletePolicy', policy, 'Deletes a policy']),
-  write('put', ['PutActiveVersion', `${policy}/active`, 'Makes a version the active one'], {
+  get(['GetPolicy', 'Returns a policy with all its versions'], shapes.policyShape),
+  write(['PutPolicy', 'Creates or replaces a policy'], { body: policySchema, view: shapes.policyShape }),
+  remove(['DeletePolicy', 'Deletes a policy']),
+  write(['PutActiveVersion', 'Makes a version the active one'], {
     body: activeSchema,
     view: shapes.policyShape,
   }),
-  write('put', ['PutPolicyVersion', version, 'Creates or replaces a version; a new one is not active'], {
+  write(['PutPolicyVersion', 'Creates or replaces a version; a new one is not active'], {
     body: assertions,
     view: shapes.policyShape,
   }),
-  remove(['DeletePolicyVersion', version, 'Deletes an inactive version'], shapes.policyShape),
-  write('post', ['AddAssertion', `${version}/assertions`, 'Adds an assertion'], {
+  remove(['DeletePolicyVersion', 'Deletes an inactive version'], shapes.policyShape),
+  write(['AddAssertion', 'Adds an assertion'], {
     body: assertionSchema,
     view: shapes.policyShape,
   }),
-  remove(['DeleteAssertion', `${version}/assertions/{id}`, 'Removes an assertion'], shapes.policyShape),
+  remove(['DeleteAssertion', 'Removes an assertion'], shapes.policyShape),
   list(['ListPolicyChanges', `${policy}/changes`, 'Lists changes of a policy, newest first'], shapes.objectChangeShape),
 ].map((operation) => ({ ...operation, inPath: { version: shapes.versionName, id: z.int().meta({ minimum: 1 }) } }));
 
 const service = `${domain}/services/{name}`;
-const key = `${service}/keys/{keyId}`;
 const services: readonly Operation[] = [
   list(['ListServices', `${domain}/services`, 'Lists the services of the domain'], names.ServiceName),
-  read(['GetService', service, 'Returns a service with its public keys'], shapes.serviceShape),
-  write('put', ['PutService', service, 'Creates or changes a service; its keys stay'], {
+  get(['GetService', 'Returns a service with its public keys'], shapes.serviceShape),
+  write(['PutService', 'Creates or changes a service; its keys stay'], {
     body: serviceFieldsSchema,
     view: shapes.serviceShape,
   }),
-  remove(['DeleteService', service, 'Deletes a service']),
-  read(['GetServiceKey', key, 'Returns a public key of a service'], shapes.keyShape),
-  write('put', ['PutServiceKey', key, 'Registers a public key'], { body: keySchema, view: shapes.keyShape }),
-  remove(['DeleteServiceKey', key, 'Removes a public key']),
+  remove(['DeleteService', 'Deletes a service']),
+  get(['GetServiceKey', 'Returns a public key of a service'], shapes.keyShape),
+  write(['PutServiceKey', 'Registers a public key'], { body: keySchema, view: shapes.keyShape }),
+  remove(['DeleteServiceKey', 'Removes a public key']),
   list(
     ['ListServiceChanges', `${service}/changes`, 'Lists changes of a service, newest first'],
     shapes.objectChangeShape,

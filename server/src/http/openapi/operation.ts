@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-export type Method = 'get' | 'put' | 'post' | 'delete';
+type Method = 'get' | 'put' | 'post' | 'delete';
 
 /** Headers of answers that the document describes. */
 export type HeaderName =
