@@ -51,7 +51,7 @@ test('a `.signet` that others may change, or that belongs to somebody else, is n
   t.timeout(300_000);
   const spoils: readonly (readonly [said: RegExp, spoil: (folder: string) => void])[] = [
     [
-      /^signet: folder `[^`]*\.signet` can be changed by others: its mode must be 0700\n$/,
+      /^signet: folder `[^`]*\.signet` is writable by other users: its mode must be 0700\n$/,
       (folder) => chmodSync(folder, 0o777),
     ],
     ...(isRoot
@@ -72,7 +72,7 @@ test('a `.signet` that others may change, or that belongs to somebody else, is n
       t.deepEqual([status, stdout], [2, ''], command.join(' '));
     }
     const updater = await updaterIn(folder, 'status');
-    t.regex(updater.stdout + updater.stderr, /folder `\.signet` (can be changed by others|belongs to another user)/);
+    t.regex(updater.stdout + updater.stderr, /folder `\.signet` (is writable by other users|belongs to another user)/);
     t.not(updater.status, 0);
     t.deepEqual(readdirSync(join(folder, '.signet')).toSorted(), ['dev.lock', 'signet.yaml']);
     // Chosen by name, it is the operator's word.
@@ -95,12 +95,12 @@ test('an authority is not made where others could put another one in its place',
   chmodSync(join(folder, 'prepared'), 0o770);
   const prepared = await signetIn(folder, 'init', 'prepared');
   t.is(prepared.status, 2);
-  t.regex(prepared.stderr, /`[^`]*prepared` can be changed by others: its mode must be 0700/);
+  t.regex(prepared.stderr, /`[^`]*prepared` is writable by other users: its mode must be 0700/);
   t.deepEqual(readdirSync(join(folder, 'prepared')), []);
 
   mkdirSync(join(folder, 'inside', 'ca'), { recursive: true });
   chmodSync(join(folder, 'inside', 'ca'), 0o777);
-  t.regex((await signetIn(folder, 'init', 'inside')).stderr, /inside\/ca` can be changed by others/);
+  t.regex((await signetIn(folder, 'init', 'inside')).stderr, /inside\/ca` is writable by other users/);
   const made = await signetIn(folder, 'init', 'good', '--port', '0');
   t.is(made.status, 0, made.stderr);
   t.is(statSync(join(folder, 'good', 'data', 'keys', 'backup-seal.key')).mode & 0o777, 0o600);

@@ -77,7 +77,7 @@ test('signet token get as nobody we know is a usage error', async (t) => {
     'catalog',
   );
   t.is(status, 2);
-  t.regex(stderr, /^signet: no identity `media\.nobody`: there are .*media\.player.*\n$/);
+  t.regex(stderr, /^signet: unknown identity `media\.nobody`; available: .*media\.player.*\n$/);
 });
 
 test('signet token inspect of a forged token ends with 1', async (t) => {

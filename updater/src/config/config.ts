@@ -191,7 +191,7 @@ function refuseOthersFolder(folder: string): void {
     throw problem(`folder \`${folder}\` belongs to another user: use \`--config\` if you trust it`);
   }
   if (target !== undefined && (target.mode & 0o022) !== 0) {
-    throw problem(`folder \`${folder}\` can be changed by others: its mode must be 0700`);
+    throw problem(`folder \`${folder}\` is writable by other users: its mode must be 0700`);
   }
 }
 
