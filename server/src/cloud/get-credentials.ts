@@ -1,4 +1,4 @@
-import type { Clock } from '@signet/policy-engine/clock';
+import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { authorityAction } from '../access/authority.ts';
 import { decideCounted } from '../access/decide-counted.ts';
@@ -7,6 +7,7 @@ import type { Asker } from '../access/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError, UnauthenticatedError } from '../errors.ts';
 import type { CertificateStore } from '../model/certificate-store.ts';
 import { heldRoles, stepsARole } from '../roles/granted-roles.ts';
+import { aSecondOn, heldUntil } from '../roles/held-until.ts';
 import { existingDomain } from '../snapshot/existing-domain.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { CredentialsCache } from './credentials-cache.ts';
@@ -44,9 +45,12 @@ export async function getCredentials(
   spending: Spending = {},
 ): Promise<TemporaryCredentials> {
   const asking = { principal: caller.principal, request, compared: spending.compared };
-  const account = accountFor(deps.snapshot(), deps.clock.now(), asking);
-  const credentials = await deps.cache.get(roleSession(account, caller.principal, request), spending.asked);
-  await requireStillHeld(deps, caller, asking, account);
+  const snapshot = deps.snapshot();
+  const start = epochSeconds(deps.clock);
+  const account = accountFor(snapshot, aSecondOn(deps.clock), asking);
+  const bounded = { ...request, ...boundedDuration(snapshot, start, asking) };
+  const credentials = await deps.cache.get(roleSession(account, caller.principal, bounded), spending.asked);
+  await requireStillHeld(deps, caller, asking, { account, expiration: credentials.expiration });
   return credentials;
 }
 
@@ -57,12 +61,45 @@ interface Asking {
   readonly compared: Spending['compared'];
 }
 
-/** The cloud account of the domain, for who may assume the role. */
-function accountFor(snapshot: Snapshot, now: number, { principal, request, compared }: Asking): string {
+/** Life of a session for which no other was asked, in seconds: that of the cloud. */
+const defaultDurationSeconds = 3600;
+
+/** The least life of a session in the cloud, in seconds. Shorter lives are multiples of it, so that few sessions are kept. */
+const minDurationSeconds = 900;
+
+/** Margin for the call of the cloud and its clock, in seconds. */
+const callMarginSeconds = 60;
+
+/** A shorter life where the memberships that give the right end sooner. Throws `ForbiddenError` where the cloud has no session as short. */
+function boundedDuration(
+  snapshot: Snapshot,
+  start: number,
+  asking: Asking,
+): Pick<CredentialsRequest, 'durationSeconds'> | undefined {
+  const { domain, role, durationSeconds: wanted = defaultDurationSeconds } = asking.request;
+  const latest = start + wanted + callMarginSeconds;
+  const left = heldUntil((now) => isAllowed(snapshot, now, asking), start, latest) - start - callMarginSeconds;
+  if (left >= wanted) return undefined;
+  const durationSeconds = left - (left % minDurationSeconds);
+  if (durationSeconds >= minDurationSeconds) return { durationSeconds };
+  throw new ForbiddenError(
+    `the right to \`${action}\` on \`${domain}:${role}\` ends too soon: credentials need ${minDurationSeconds + callMarginSeconds} seconds of membership`,
+  );
+}
+
+/** True if the right is held at a moment in milliseconds. */
+function isAllowed(snapshot: Snapshot, now: number, { principal, request, compared }: Asking): boolean {
   const domain = existingDomain(snapshot, request.domain);
   const roles = heldRoles(snapshot, domain, principal, { now, compared }).map((role) => role.name);
   compared?.(roles.length * stepsARole);
-  if (!mayAssume(domain, roles, request.role, compared)) {
+  return mayAssume(domain, roles, request.role, compared);
+}
+
+/** The cloud account of the domain, for who may assume the role. */
+function accountFor(snapshot: Snapshot, now: number, asking: Asking): string {
+  const { request } = asking;
+  const domain = existingDomain(snapshot, request.domain);
+  if (!isAllowed(snapshot, now, asking)) {
     throw new ForbiddenError(`principal may not \`${action}\` on \`${request.domain}:${request.role}\``);
   }
   if (domain.accounts.aws === undefined)
@@ -71,16 +108,16 @@ function accountFor(snapshot: Snapshot, now: number, { principal, request, compa
 }
 
 async function requireStillHeld(
-  { latest, certificates, clock }: GetCredentialsDeps,
+  { latest, certificates }: GetCredentialsDeps,
   { principal, certificate }: Asker,
   asking: Asking,
-  account: string,
+  { account, expiration }: { readonly account: string; readonly expiration: number },
 ): Promise<void> {
   const record = certificate && (await certificates.find(certificate.serial));
   if (record?.revoked !== undefined) throw new UnauthenticatedError('client certificate was revoked');
   const snapshot = await latest();
   requireKnownIdentity(principal, snapshot, certificate?.issuedAt);
-  if (accountFor(snapshot, clock.now(), asking) === account) return;
+  if (accountFor(snapshot, expiration - 1, asking) === account) return;
   throw new ForbiddenError(`the cloud account of domain \`${asking.request.domain}\` was changed meanwhile, ask again`);
 }
 

@@ -5,6 +5,7 @@ import { NoSigningKeyError } from '../keys/signing-keys.ts';
 import type { Principal } from '../principals/principal.ts';
 import { heldGroups } from '../roles/granted-groups.ts';
 import { type Compared, heldRoles, type Moment, stepsARole } from '../roles/granted-roles.ts';
+import { aSecondOn, heldUntil } from '../roles/held-until.ts';
 import { existingDomain } from '../snapshot/existing-domain.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { idTokenClaims } from './claims.ts';
@@ -36,12 +37,25 @@ export function issueIdToken(
   checkClient(deps, snapshot, request);
   if (principal.kind === 'role') throw new ForbiddenError('a role certificate cannot be used to get a token');
   if (!deps.idTokens) throw new ForbiddenError('this server gives no ID tokens');
-  const groups = groupsOf(snapshot, principal.name, request, { now: deps.clock.now(), compared });
+  const now = epochSeconds(deps.clock);
+  let hasEnd = false;
+  const onEnd = () => {
+    hasEnd = true;
+  };
+  const held = groupsOf(snapshot, principal.name, request, { now: aSecondOn(deps.clock), compared, onEnd });
+  const { groups: asked, mustHoldAll } = request;
+  if (mustHoldAll && [...asked.named].some((each) => held?.includes(each) !== true)) {
+    throw new ForbiddenError('principal does not hold every role and group of the scope');
+  }
   const { idToken: signer } = deps.keys.current();
   if (signer === undefined) throw new NoSigningKeyError('token');
   const { issuer } = deps;
-  const now = epochSeconds(deps.clock);
-  const lifeSeconds = Math.min(request.requestedSeconds ?? idTokenLifeSeconds, maxIdTokenSeconds);
+  const longest = Math.min(request.requestedSeconds ?? idTokenLifeSeconds, maxIdTokenSeconds);
+  // Memberships end and none begins: as many as now are the same ones.
+  const areHeld = (at: number) =>
+    !hasEnd || groupsOf(snapshot, principal.name, request, { now: at, compared })?.length === held?.length;
+  const lifeSeconds = heldUntil(areHeld, now, now + longest) - now;
+  const groups = held?.map((each) => claimedName(each, request));
   const claims = idTokenClaims({ issuer, principal: principal.name, domain, service, now, lifeSeconds });
   const idToken = signer.sign(JSON.stringify({ ...claims, nonce: request.nonce, groups }));
   return { idToken: requirePresentable(idToken, groups?.length ?? 0), expires: claims.exp };
@@ -60,27 +74,28 @@ function checkClient({ suffixes }: IdTokenDeps, snapshot: Snapshot, { client, re
   throw new InvalidRequestError('redirect_uri is not the registered endpoint of the service, nor its own name');
 }
 
-/** Requested roles and groups that the principal holds; undefined if none. Throws `UnknownDomainError` and `ForbiddenError`. */
+/** Requested roles and groups that the principal holds: `group.<name>` and `role.<name>`; undefined if none is asked for. Throws `UnknownDomainError`. */
 function groupsOf(
   snapshot: Snapshot,
   principal: PrincipalName,
-  { client, groups, fullNames, mustHoldAll }: IdTokenRequest,
+  { client, groups }: IdTokenRequest,
   moment: Moment,
 ): readonly string[] | undefined {
   if (!groups.allRoles && !groups.allGroups && groups.named.size === 0) return undefined;
   const domain = existingDomain(snapshot, groups.domain ?? client.domain);
   const held = heldOf(snapshot, domain, principal, moment);
   moment.compared?.(held.size * stepsARole);
-  const granted = [...held].filter(
+  return [...held].filter(
     (each) =>
       groups.named.has(each) ||
       (groups.allRoles && each.startsWith('role.')) ||
       (groups.allGroups && each.startsWith('group.')),
   );
-  if (mustHoldAll && ![...groups.named].every((each) => held.has(each))) {
-    throw new ForbiddenError('principal does not hold every role and group of the scope');
-  }
-  return granted.map((each) => (fullNames ? `${domain.name}:${each}` : each.slice(each.indexOf('.') + 1)));
+}
+
+/** A role or group as the claim has it. */
+function claimedName(each: string, { client, groups, fullNames }: IdTokenRequest): string {
+  return fullNames ? `${groups.domain ?? client.domain}:${each}` : each.slice(each.indexOf('.') + 1);
 }
 
 /** The roles and groups of a principal: `group.<name>` and `role.<name>`, sorted. */
@@ -90,6 +105,6 @@ function heldOf(
   principal: PrincipalName,
   moment: Moment,
 ): ReadonlySet<string> {
-  const groups = heldGroups(snapshot, domain, principal, moment.now).map((group) => `group.${group}`);
+  const groups = heldGroups(snapshot, domain, principal, moment).map((group) => `group.${group}`);
   return new Set([...groups, ...heldRoles(snapshot, domain, principal, moment).map((role) => `role.${role.name}`)]);
 }

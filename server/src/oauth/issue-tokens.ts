@@ -1,23 +1,17 @@
 import type { Clock } from '@signet/policy-engine/clock';
-import { epochSeconds } from '@signet/policy-engine/clock';
 import type { DomainName, PrincipalName, RoleName } from '@signet/policy-engine/names';
 import type { AccessTokenResponse } from '@signet/policy-engine/wire';
 import { requireKnownIdentity } from '../access/known-identity.ts';
-import {
-  ForbiddenError,
-  InvalidRequestError,
-  NoGrantedRolesError,
-  NotFoundError,
-  WrongClientError,
-} from '../errors.ts';
+import { ForbiddenError, InvalidRequestError, NotFoundError, WrongClientError } from '../errors.ts';
 import { NoSigningKeyError, type SigningKeys } from '../keys/signing-keys.ts';
 import type { Principal } from '../principals/principal.ts';
-import { type Compared, grantedAmong, heldRoles, type Moment } from '../roles/granted-roles.ts';
+import type { Compared } from '../roles/granted-roles.ts';
 import { existingDomain } from '../snapshot/existing-domain.ts';
 import type { DomainSnapshot, RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { accessTokenClaims, idTokenClaims } from './claims.ts';
-import { accessTokenLife, idTokenLifeSeconds, type LifetimeBounds } from './lifetimes.ts';
+import { idTokenLifeSeconds, type LifetimeBounds } from './lifetimes.ts';
 import type { RequestedScope } from './scope.ts';
+import { grantRoles } from './token-grant.ts';
 import type { TokenRequest } from './token-request.ts';
 import { requirePresentable } from './token-size.ts';
 
@@ -64,14 +58,12 @@ export function issueTokens(
   checkClient(asker?.name ?? principal.name, request);
   const domain = findAudience(snapshot, request.scope);
   if (asker === undefined) throw new ForbiddenError('a role certificate cannot be used to get a token');
-  const asked = { scope: request.scope, now: deps.clock.now(), compared };
-  const roles = rolesToGrant(snapshot, domain, asker.name, asked);
+  const asked = { scope: request.scope, requestedSeconds: request.expiresInSeconds, compared };
+  const { roles, now, lifeSeconds } = grantRoles(deps, { snapshot, domain, principal: asker.name }, asked);
   if (principal.kind === 'role') requireOwnRole(principal, domain, roles, request);
   const { accessToken, idToken } = deps.keys.current();
   if (accessToken === undefined || idToken === undefined) throw new NoSigningKeyError('token');
-  const lifeSeconds = accessTokenLife(request.expiresInSeconds, deps.bounds, roles, domain.limits.tokenExpirySeconds);
   const { issuer } = deps;
-  const now = epochSeconds(deps.clock);
   const tokenId = deps.newTokenId();
   const binding = bindingOf(deps, asker.thumbprint, request);
   const names = roles.map(({ name }) => name);
@@ -162,19 +154,4 @@ function findAudience(snapshot: Snapshot, scope: RequestedScope): DomainSnapshot
     throw new NotFoundError(`service \`${scope.domain}.${service}\` does not exist`);
   }
   return domain;
-}
-
-/** Held roles that a scope asks for. Throws `NoGrantedRolesError` when there are none. */
-export function rolesToGrant(
-  snapshot: Snapshot,
-  domain: DomainSnapshot,
-  principal: PrincipalName,
-  { scope, ...moment }: Moment & { readonly scope: RequestedScope },
-): readonly RoleSnapshot[] {
-  const granted =
-    scope.kind === 'all-roles'
-      ? heldRoles(snapshot, domain, principal, moment)
-      : grantedAmong(snapshot, domain, principal, { asked: scope.roles, ...moment });
-  if (granted.length === 0) throw new NoGrantedRolesError(scope.domain, { detail: { principal } });
-  return granted;
 }

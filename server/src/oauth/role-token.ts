@@ -1,5 +1,4 @@
 import { sign } from 'node:crypto';
-import { epochSeconds } from '@signet/policy-engine/clock';
 import { parseDomainName, parseRoleName, type RoleName } from '@signet/policy-engine/names';
 import { ybase64 } from '../base/ybase64.ts';
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
@@ -7,9 +6,10 @@ import { NoSigningKeyError } from '../keys/signing-keys.ts';
 import type { Principal } from '../principals/principal.ts';
 import type { Compared } from '../roles/granted-roles.ts';
 import { existingDomain } from '../snapshot/existing-domain.ts';
-import { type IssueTokensDeps, rolesToGrant } from './issue-tokens.ts';
-import { accessTokenLife, secondsOf } from './lifetimes.ts';
+import type { IssueTokensDeps } from './issue-tokens.ts';
+import { secondsOf } from './lifetimes.ts';
 import { maxScopeItems, type RequestedScope } from './scope.ts';
+import { grantRoles } from './token-grant.ts';
 import { requirePresentable } from './token-size.ts';
 
 export interface RoleTokenDeps extends IssueTokensDeps {
@@ -55,15 +55,17 @@ export function issueRoleToken(
   request: RoleTokenRequest,
   compared?: Compared,
 ): RoleToken {
-  const { scope, requestedSeconds } = request;
+  const { scope } = request;
   const snapshot = deps.snapshot();
   const domain = existingDomain(snapshot, scope.domain);
   if (principal.kind === 'role') throw new ForbiddenError('a role certificate cannot be used to get a token');
-  const roles = rolesToGrant(snapshot, domain, principal.name, { scope, now: deps.clock.now(), compared });
+  const { roles, now, lifeSeconds } = grantRoles(
+    deps,
+    { snapshot, domain, principal: principal.name },
+    { ...request, compared },
+  );
   const { token: key } = deps.keys.current();
   if (key === undefined) throw new NoSigningKeyError('token');
-  const life = accessTokenLife(requestedSeconds, deps.bounds, roles, domain.limits.tokenExpirySeconds);
-  const now = epochSeconds(deps.clock);
   const fields = [
     'v=Z1',
     `d=${domain.name}`,
@@ -74,11 +76,11 @@ export function issueRoleToken(
     `h=${deps.host}`,
     `a=${deps.newSalt()}`,
     `t=${now}`,
-    `e=${now + life}`,
+    `e=${now + lifeSeconds}`,
     `k=${key.kid}`,
   ];
   const text = fields.join(';');
   const signature = sign('sha256', Buffer.from(text, 'latin1'), key.privateKey);
   const token = requirePresentable(`${text};s=${ybase64(signature)}`, roles.length);
-  return { token, expiryTime: now + life };
+  return { token, expiryTime: now + lifeSeconds };
 }

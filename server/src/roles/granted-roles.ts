@@ -19,6 +19,8 @@ export interface Moment {
   readonly now: number;
   /** Called with the cost of finding the roles that may be assumed, also where there are none. */
   readonly compared?: Compared | undefined;
+  /** Called when an entry by which a role is held has an end (`visitRoles`). */
+  readonly onEnd?: (() => void) | undefined;
 }
 
 /** Roles of `heldRoles`, without charging the cost. */
@@ -44,7 +46,7 @@ export function heldRoles(
   moment: Moment,
 ): readonly RoleSnapshot[] {
   if (holdsNothing(snapshot, principal)) return [];
-  const granted = listedRoles(snapshot, domain, principal, moment.now);
+  const granted = listedRoles(snapshot, domain, principal, moment);
   addOwnAssumedRoles(domain, granted, moment.compared);
   for (const [trusted, roles] of domain.trusting) {
     for (const role of delegatedRoles(snapshot, domain, principal, { trusted, roles, ...moment })) granted.add(role);
@@ -60,12 +62,12 @@ export function grantedAmong(
   snapshot: Snapshot,
   domain: DomainSnapshot,
   principal: PrincipalName,
-  { asked, now, compared }: Moment & { readonly asked: ReadonlySet<RoleName> },
+  { asked, now, compared, onEnd }: Moment & { readonly asked: ReadonlySet<RoleName> },
 ): readonly RoleSnapshot[] {
   if (holdsNothing(snapshot, principal)) return [];
   const members = snapshot.members.get(domain.name);
   const isListed = (role: RoleName) =>
-    members !== undefined && isInRole(members, (name) => snapshot.members.get(name), principal, { role, now });
+    members !== undefined && isInRole(members, (name) => snapshot.members.get(name), principal, { role, now, onEnd });
   const granted = new Set<RoleSnapshot>();
   const trusting = new Map<DomainName, RoleName[]>();
   for (const name of asked) {
@@ -75,7 +77,7 @@ export function grantedAmong(
     else if (role.trust !== undefined) trusting.set(role.trust, [...(trusting.get(role.trust) ?? []), name]);
   }
   for (const [trusted, roles] of trusting) {
-    for (const role of delegatedRoles(snapshot, domain, principal, { trusted, roles, now, compared }))
+    for (const role of delegatedRoles(snapshot, domain, principal, { trusted, roles, now, compared, onEnd }))
       granted.add(role);
   }
   return sorted(granted);
@@ -95,14 +97,14 @@ export function directRoles(
   now: number,
 ): readonly RoleSnapshot[] {
   if (holdsNothing(snapshot, principal)) return [];
-  return [...listedRoles(snapshot, domain, principal, now)];
+  return [...listedRoles(snapshot, domain, principal, { now })];
 }
 
 function listedRoles(
   snapshot: Snapshot,
   domain: DomainSnapshot,
   principal: PrincipalName,
-  now: number,
+  { now, onEnd }: Omit<Moment, 'compared'>,
 ): Set<RoleSnapshot> {
   const roles = new Set<RoleSnapshot>();
   const members = snapshot.members.get(domain.name);
@@ -111,7 +113,7 @@ function listedRoles(
     const role = domain.roles.get(name);
     if (role !== undefined) roles.add(role);
   };
-  visitRoles(members, (name) => snapshot.members.get(name), principal, { now, visit });
+  visitRoles(members, (name) => snapshot.members.get(name), principal, { now, onEnd, visit });
   return roles;
 }
 
@@ -167,11 +169,17 @@ function delegatedRoles(
   snapshot: Snapshot,
   domain: DomainSnapshot,
   principal: PrincipalName,
-  { trusted, roles, now, compared }: Moment & { readonly trusted: DomainName; readonly roles: readonly RoleName[] },
+  {
+    trusted,
+    roles,
+    now,
+    compared,
+    onEnd,
+  }: Moment & { readonly trusted: DomainName; readonly roles: readonly RoleName[] },
 ): readonly RoleSnapshot[] {
   const partner = snapshot.domain(trusted);
   if (partner === undefined || partner.assumable.size === 0) return [];
-  const held = listedRoles(snapshot, partner, principal, now);
+  const held = listedRoles(snapshot, partner, principal, { now, onEnd });
   compared?.(held.size * stepsARole);
   const assumable = assumableBy(partner, held, compared);
   if (assumable.length === 0) return [];

@@ -57,21 +57,29 @@ export function* coveringEntries(members: DomainMembers, name: string): Generato
   }
 }
 
+/** Time of a look-up, and the callback for entries that end. */
+interface LookUp {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** Called when an entry by which a role was found has an end. Not called: the principal stays in the roles for ever. */
+  readonly onEnd?: (() => void) | undefined;
+}
+
 /** Calls `visit` for every role that the principal is in at `now`: by name, `*`, prefix or group (facts of role look-up, step 1). */
 export function visitRoles(
   members: DomainMembers,
   membersOf: (domain: DomainName) => DomainMembers | undefined,
   principal: PrincipalName,
-  { now, visit }: { readonly now: number; readonly visit: (role: RoleName) => void },
+  visitor: LookUp & { readonly visit: (role: RoleName) => void },
 ): void {
-  visitLive(members.names.get(principal), now, visit);
+  visitLive(members.names.get(principal), visitor);
   for (const length of members.prefixLengths) {
     if (length > principal.length) break;
-    visitLive(members.prefixes.get(principal.slice(0, length)), now, visit);
+    visitLive(members.prefixes.get(principal.slice(0, length)), visitor);
   }
   for (const domain of members.groupDomains) {
-    for (const { list, until } of membersOf(domain)?.groupMembers.get(principal) ?? []) {
-      if (until > now) visitLive(members.groups.get(list), now, visit);
+    for (const entry of membersOf(domain)?.groupMembers.get(principal) ?? []) {
+      if (isLive(entry, visitor)) visitLive(members.groups.get(entry.list), visitor);
     }
   }
 }
@@ -84,29 +92,38 @@ export function isInRole(
   members: DomainMembers,
   membersOf: (domain: DomainName) => DomainMembers | undefined,
   principal: PrincipalName,
-  { role, now }: { readonly role: RoleName; readonly now: number },
+  { role, ...lookUp }: LookUp & { readonly role: RoleName },
 ): boolean {
-  if (isLive(members.names.get(principal), role, now)) return true;
+  if (hasLive(members.names.get(principal), role, lookUp)) return true;
   for (const length of members.prefixLengths) {
     if (length > principal.length) break;
-    if (isLive(members.prefixes.get(principal.slice(0, length)), role, now)) return true;
+    if (hasLive(members.prefixes.get(principal.slice(0, length)), role, lookUp)) return true;
   }
   for (const domain of members.groupDomains) {
-    for (const { list, until } of membersOf(domain)?.groupMembers.get(principal) ?? []) {
-      if (until > now && isLive(members.groups.get(list), role, now)) return true;
+    for (const entry of membersOf(domain)?.groupMembers.get(principal) ?? []) {
+      if (isLive(entry, lookUp) && hasLive(members.groups.get(entry.list), role, lookUp)) return true;
     }
   }
   return false;
 }
 
 /** Every entry of the role counts, should there be several. */
-function isLive(entries: readonly RoleEntry[] | undefined, role: RoleName, now: number): boolean {
+function hasLive(entries: readonly RoleEntry[] | undefined, role: RoleName, lookUp: LookUp): boolean {
   if (entries === undefined) return false;
-  if (entries.length <= scannedEntries) return entries.some(({ list, until }) => list === role && until > now);
-  for (let at = firstFrom(entries, role); entries[at]?.list === role; at += 1) {
-    if ((entries[at]?.until ?? 0) > now) return true;
+  if (entries.length <= scannedEntries) return entries.some((entry) => entry.list === role && isLive(entry, lookUp));
+  for (let at = firstFrom(entries, role); ; at += 1) {
+    const entry = entries[at];
+    if (entry?.list !== role) return false;
+    if (isLive(entry, lookUp)) return true;
   }
-  return false;
+}
+
+/** True if an entry counts. */
+export function isLive({ until }: Entry, { now, onEnd }: LookUp): boolean {
+  if (until === Number.POSITIVE_INFINITY) return true;
+  if (until <= now) return false;
+  onEnd?.();
+  return true;
 }
 
 /** Index at which the entries of a role begin in a sorted list, or would. */
@@ -120,7 +137,10 @@ function firstFrom(entries: readonly RoleEntry[], role: RoleName): number {
   return low;
 }
 
-function visitLive(entries: readonly RoleEntry[] | undefined, now: number, visit: (role: RoleName) => void): void {
+function visitLive(
+  entries: readonly RoleEntry[] | undefined,
+  visitor: LookUp & { readonly visit: (role: RoleName) => void },
+): void {
   if (entries === undefined) return;
-  for (const { list, until } of entries) if (until > now) visit(list);
+  for (const entry of entries) if (isLive(entry, visitor)) visitor.visit(entry.list);
 }

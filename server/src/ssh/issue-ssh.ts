@@ -6,6 +6,7 @@ import { checksOf } from '../access/check-access.ts';
 import { type AskersCertificate, type DecideAgainDeps, decidedAgain } from '../access/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError } from '../errors.ts';
 import type { RecordingConditions } from '../model/certificate-store.ts';
+import { heldUntil } from '../roles/held-until.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { CertificateLog, SshCertificateRecord } from './certificate-log.ts';
 import { checkIssuedSshCertificate } from './inspect-ssh.ts';
@@ -80,36 +81,49 @@ export async function issueUserCertificate(
   expectKind(request, 'user');
   const logins = request.principals.map((principal) => parseLogin(principal, deps.loginDomain));
   expectRequestor(request, caller);
-  await requireLogins(deps, deps.snapshot(), user, logins);
+  const now = epochSeconds(deps.clock);
+  const times = { start: now, latest: Math.min(now + deps.rules.userExpirySeconds, asking.notAfter) };
   const subject = {
     keyId: userKeyId(caller),
     principals: logins.map((login) => login.principal),
     serial: randomSerial(deps.randomBytes),
-    notAfter: asking.notAfter,
+    notAfter: await loginsUntil(deps.snapshot(), user, logins, times),
   };
-  const profile = userProfile(subject, deps.rules, epochSeconds(deps.clock));
+  const profile = userProfile(subject, deps.rules, now);
   const whose = { owner: caller, provider: undefined, instanceId: undefined, askingSerial: asking.serial };
   const conditions = decidedAgain(deps, { principal: caller, certificate: asking }, (snapshot) =>
-    requireLogins(deps, snapshot, user, logins),
+    loginsUntil(snapshot, user, logins, { start: profile.validBefore - 1, latest: profile.validBefore }),
   );
   return issue(deps, authority, { profile, request, whose, conditions });
 }
 
-async function requireLogins(
-  { clock }: Pick<IssueSshDeps, 'clock'>,
+/**
+ * The end, in seconds and up to `latest`, of the caller's rights to all logins, by the memberships that give them. Throws `ForbiddenError` for
+ * a login that is not granted until the second after `start`.
+ */
+async function loginsUntil(
   snapshot: Snapshot,
   { principal: caller, compared }: SshUser,
   logins: readonly SshLogin[],
-): Promise<void> {
-  const check = checksOf(snapshot, caller, clock.now());
+  { start, latest }: { readonly start: number; readonly latest: number },
+): Promise<number> {
+  const checks = new Map<number, ReturnType<typeof checksOf>>();
   const pause = pauseBetweenSlices();
+  let end = latest;
   for (const { principal, resource } of logins) {
     await pause();
-    const { granted, work } = check({ action, resource });
-    compared?.(work);
-    if (granted) continue;
+    const isGranted = (now: number) => {
+      const check = checks.get(now) ?? checksOf(snapshot, caller, now);
+      checks.set(now, check);
+      const { granted, work } = check({ action, resource });
+      compared?.(work);
+      return granted;
+    };
+    end = heldUntil(isGranted, start, end);
+    if (end > start) continue;
     throw new ForbiddenError(`principal may not log in as \`${principal}\``, { detail: { caller, resource } });
   }
+  return end;
 }
 
 /**

@@ -28,6 +28,8 @@ export interface CertificateOrder {
   readonly requestedSeconds?: number | undefined;
   readonly defaultSeconds: number;
   readonly maxSeconds: readonly (number | undefined)[];
+  /** Latest end, in seconds since the epoch. */
+  readonly latest?: number | undefined;
   /** Holder of the certificate. */
   readonly holder: PrincipalName;
   readonly provider?: PrincipalName | undefined;
@@ -57,14 +59,14 @@ export interface SignedCertificate {
 export async function signOrder(deps: IssueDeps, order: CertificateOrder): Promise<SignedCertificate> {
   const now = epochSeconds(deps.clock);
   const issuer = deps.issuers.signing(now);
-  const { kind, usage, requestedSeconds, defaultSeconds, maxSeconds } = order;
+  const { kind, usage, requestedSeconds, defaultSeconds, maxSeconds, latest = issuer.notAfter } = order;
   const { notBefore, notAfter } = certificateLifetime(
     {
       requestedSeconds,
       defaultSeconds,
       maxSeconds,
       issuerNotBefore: issuer.notBefore,
-      issuerNotAfter: issuer.notAfter,
+      issuerNotAfter: Math.min(issuer.notAfter, latest),
     },
     now,
   );

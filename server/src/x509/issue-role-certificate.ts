@@ -12,7 +12,8 @@ import { type AskersCertificate, type DecideAgainDeps, decidedAgain } from '../a
 import { addressOctets } from '../base/ip-address.ts';
 import { InvalidRequestError, NoGrantedRolesError, UnknownDomainError } from '../errors.ts';
 import type { CertificateRecord, CertificateStore } from '../model/certificate-store.ts';
-import { type Compared, grantedAmong } from '../roles/granted-roles.ts';
+import { type Compared, grantedAmong, stepsARole } from '../roles/granted-roles.ts';
+import { aSecondOn, heldUntil, lastMoment } from '../roles/held-until.ts';
 import type { RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { type CertificateRequest, parseCertificateRequest } from './csr.ts';
 import { grantRoleNames } from './csr-rules.ts';
@@ -37,7 +38,7 @@ export interface RoleCertificateInput {
   /** DNS names of the certificate that the caller presented. */
   readonly heldDnsNames: ReadonlySet<string>;
   readonly address: string;
-  /** Called with the cost of finding that the role is held, which is checked twice. */
+  /** Called each time with the cost of finding that the role is held. */
   readonly compared?: Compared | undefined;
 }
 
@@ -51,22 +52,34 @@ function roleOf(request: CertificateRequest): { readonly domain: DomainName; rea
   }
 }
 
+type AskedRole = Pick<RoleCertificateInput, 'compared'> & { readonly domain: DomainName; readonly name: RoleName };
+
 /* The name is compared exactly: a role whose name only ends like the one asked for is another role. */
 function heldRole(
-  { clock }: Pick<RoleCertificateDeps, 'clock'>,
   snapshot: Snapshot,
   principal: PrincipalName,
-  asked: Pick<RoleCertificateInput, 'compared'> & { readonly domain: DomainName; readonly name: RoleName },
+  asked: AskedRole,
+  now: number,
 ): { readonly role: RoleSnapshot; readonly domainLimit: number | undefined } {
   const domain = snapshot.domain(asked.domain);
   if (domain === undefined) throw new UnknownDomainError(asked.domain);
   const [role] = grantedAmong(snapshot, domain, principal, {
     asked: new Set([asked.name]),
-    now: clock.now(),
+    now,
     compared: asked.compared,
   });
   if (role === undefined) throw new NoGrantedRolesError(asked.domain, { detail: { principal, role: asked.name } });
   return { role, domainLimit: domain.limits.roleCertExpirySeconds };
+}
+
+/** True if the role is held at a moment in milliseconds. */
+function isHeld(snapshot: Snapshot, principal: PrincipalName, { domain, name, compared }: AskedRole, now: number) {
+  const owner = snapshot.domain(domain);
+  compared?.(stepsARole);
+  return (
+    owner !== undefined &&
+    grantedAmong(snapshot, owner, principal, { asked: new Set([name]), now, compared }).length > 0
+  );
 }
 
 function holderOf(
@@ -108,7 +121,10 @@ export async function issueRoleCertificate(
   const asked = { ...(input.role ?? roleOf(request)), compared: input.compared };
   const subject = { domain: asked.domain, role: asked.name, principal };
   const names = grantRoleNames(request, subject, deps.rules, holderOf(deps, principal, input));
-  const { role, domainLimit } = heldRole(deps, deps.snapshot(), principal, asked);
+  const snapshot = deps.snapshot();
+  const start = epochSeconds(deps.clock);
+  const { role, domainLimit } = heldRole(snapshot, principal, asked, aSecondOn(deps.clock));
+  const longest = start + deps.limits.roleMaxSeconds;
   const person = await personsCertificate(deps, principal, input);
   const personLimit = person && Math.max(1, person.notAfter - epochSeconds(deps.clock));
   const signed = await signOrder(deps, {
@@ -119,11 +135,12 @@ export async function issueRoleCertificate(
     requestedSeconds: input.requestedSeconds,
     defaultSeconds: deps.limits.roleDefaultSeconds,
     maxSeconds: [deps.limits.roleMaxSeconds, domainLimit, role.certExpirySeconds, personLimit],
+    latest: heldUntil((now) => isHeld(snapshot, principal, asked, now), start, longest),
     holder: principal,
     askingSerial: person?.serial,
   });
-  const conditions = decidedAgain(deps, { principal, certificate: input.presented }, (snapshot) =>
-    heldRole(deps, snapshot, principal, asked),
+  const conditions = decidedAgain(deps, { principal, certificate: input.presented }, (latest) =>
+    heldRole(latest, principal, asked, lastMoment(signed.notAfter)),
   );
   await deps.certificates.confirm(signed.serial, signed.fingerprint, conditions);
   return signed;

@@ -569,6 +569,12 @@ export const serverRows: readonly Row[] = [
     'server/cloud/sts.test.ts',
     'an answer is read up to 32 KiB, and no further',
   ),
+  elsewhere(
+    'server/src/cloud/get-credentials.ts',
+    'minDurationSeconds',
+    'server/cloud/credentials-end.test.ts',
+    'the cloud is not asked for a shorter life than it has',
+  ),
   maximum('server/src/cloud/role-session.ts', 'maxNameLength', (length) => {
     const principal = parsePrincipalName(`d.${'s'.repeat(length - 2)}`);
     const request = { domain: parseDomainName('d'), role: 'r' };
