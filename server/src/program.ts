@@ -181,7 +181,7 @@ const commandGroups: readonly (readonly [heading: string, commands: readonly Com
       ],
       [
         'certificate',
-        'show, issue and revoke certificates of this server',
+        'show, list, issue and revoke certificates of this server',
         async () => (await import('./cli/certificate.ts')).certificateCommand(),
       ],
       [

@@ -3,11 +3,16 @@ import { parseDomainName } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import type { AuditRecord } from '../model/records.ts';
 import type { AuditQuery, Store } from '../model/store.ts';
+import { isAbout } from '../store/audit-about.ts';
 import type { ConnectionOptions } from './connection.ts';
 import { manage } from './manage/management-client.ts';
 
 /** Filter of a list of records. Times are milliseconds. */
-export type AuditFilter = Pick<AuditQuery, 'subject' | 'actor' | 'since' | 'until'> & { readonly domain?: string };
+export type AuditFilter = Pick<AuditQuery, 'subject' | 'actor' | 'since' | 'until'> & {
+  readonly domain?: string;
+  /** Folded. */
+  readonly about?: string;
+};
 
 /** A record as it is printed. */
 export type ShownRecord = Readonly<Record<string, unknown>> & { readonly id: number };
@@ -26,10 +31,11 @@ export interface AuditSource {
 /** The store of the configuration. */
 export function storeSource(store: Pick<Store, 'auditPage'>): AuditSource {
   return {
-    async page({ domain, cursor, ...query }) {
+    async page({ domain, cursor, about: name, ...query }) {
+      const about = name === undefined ? {} : { about: { name } };
       const from = cursor === undefined ? {} : { [query.after === undefined ? 'before' : 'after']: Number(cursor) };
       const scope = domain === undefined ? {} : { domain: parseDomainName(domain) };
-      const { records, next } = await store.auditPage({ ...query, ...scope, ...from });
+      const { records, next } = await store.auditPage({ ...query, ...scope, ...about, ...from });
       return { items: records.map(shown), ...(next !== undefined && { next: String(next) }) };
     },
   };
@@ -55,6 +61,16 @@ export function serverSource(options: ConnectionOptions): AuditSource {
       return pageSchema.parse(await manage(options, { method: 'GET', path, query: Object.fromEntries(texts) }));
     },
   };
+}
+
+/** True if a record as it is printed is about the name. */
+export function isAboutShown({ actor, subject, before, after }: ShownRecord, name: string): boolean {
+  const text = (side: unknown) => (typeof side === 'string' ? side : JSON.stringify(side));
+  const sides = {
+    ...(before !== undefined && { before: text(before) }),
+    ...(after !== undefined && { after: text(after) }),
+  };
+  return isAbout({ actor: String(actor), subject: String(subject), ...sides }, name);
 }
 
 const pageSize = 100;

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { replaceFile } from '@signet/policy-engine/internal/files';
+import { foldAscii } from '@signet/policy-engine/names';
 import { Command, Option } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
@@ -10,6 +11,7 @@ import { openStore } from '../store/open.ts';
 import {
   type AuditFilter,
   type AuditSource,
+  isAboutShown,
   newestRecords,
   recordsAfter,
   type ShownRecord,
@@ -25,6 +27,7 @@ interface ReadOptions extends ConnectionOptions {
   readonly domain?: string;
   readonly subject?: string;
   readonly actor?: string;
+  readonly about?: string;
   readonly since?: string;
   readonly until?: string;
   readonly follow?: boolean;
@@ -79,6 +82,10 @@ function readOptions(command: Command): Command {
     )
     .option('--subject <name>', 'only records of this domain, key, certificate or principal')
     .option('--actor <principal>', 'only changes by this principal')
+    .option(
+      '--about <name>',
+      'only records by or of this name, of its certificates, or of its entries in roles and groups',
+    )
     .option('--since <time>', 'only records from this time on: a time, or an age (`7d`, `12h`, `30m`)')
     .option('--until <time>', 'only records before this time')
     .option('--follow', 'continue with new records until SIGINT or SIGTERM');
@@ -159,9 +166,10 @@ function scopeOf({ domain, subject }: AuditFilter): AuditFilter {
   return { ...(domain !== undefined && { domain }), ...(subject !== undefined && { subject }) };
 }
 
-function isWanted({ actor, since, until }: AuditFilter, record: ShownRecord): boolean {
+function isWanted({ actor, about, since, until }: AuditFilter, record: ShownRecord): boolean {
   const at = parseTimestamp(String(record['at'])) ?? 0;
   if (actor !== undefined && record['actor'] !== actor) return false;
+  if (about !== undefined && !isAboutShown(record, about)) return false;
   return (since === undefined || at >= since) && (until === undefined || at < until);
 }
 
@@ -212,13 +220,14 @@ function asObject(value: unknown): unknown {
   return typeof value === 'string' ? JSON.parse(value) : value;
 }
 
-function filterOf({ domain, subject, actor, since, until }: ReadOptions): AuditFilter {
+function filterOf({ domain, subject, actor, about, since, until }: ReadOptions): AuditFilter {
   if (domain !== undefined && subject !== undefined)
     throw new UsageError('--domain and --subject cannot be used together');
   return {
     ...(domain !== undefined && { domain }),
     ...(subject !== undefined && { subject }),
     ...(actor !== undefined && { actor }),
+    ...(about !== undefined && { about: foldAscii(about) }),
     ...(since !== undefined && { since: timeOf('--since', since) }),
     ...(until !== undefined && { until: timeOf('--until', until) }),
   };

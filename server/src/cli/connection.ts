@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type ClientOptions, createClient, type SignetClient } from '@signet/client';
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parse, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { ConfigError } from '../config/config-error.ts';
@@ -17,6 +17,8 @@ export interface ConnectionOptions {
   readonly ca?: string;
   readonly url?: string;
   readonly serverIdentity?: string;
+  /** Seconds for which a server that is busy or unavailable is asked again; of commands that use the management API. */
+  readonly timeout?: number;
   /** The configuration file in force, set before the command runs. */
   readonly configFile?: string;
 }
@@ -51,6 +53,24 @@ export function connectionOptions(command: Command): Command {
       'expected identity in the server certificate: a service, a SPIFFE ID, or `host-name` (default: sys.auth.server)',
     )
     .hook('preAction', (_, called) => void called.setOptionValue('configFile', configPath(called.optsWithGlobals())));
+}
+
+/** Default of `--timeout`. */
+export const usualRetryTimeout = 120;
+
+/** The same for a command that uses the management API. */
+export function managementOptions(command: Command): Command {
+  return connectionOptions(command).option(
+    '--timeout <seconds>',
+    'retry for this long while the server is busy or unavailable (429, 503); 0: do not retry',
+    retrySeconds,
+    usualRetryTimeout,
+  );
+}
+
+function retrySeconds(text: string): number {
+  if (!/^\d{1,4}$/.test(text)) throw new InvalidArgumentError('must be a number of seconds from 0 to 9999');
+  return Number(text);
 }
 
 /** The configuration of `npm start` is in the folder of `npm start`: `--data` follows from it. */

@@ -4,9 +4,10 @@ import { describeAssertion } from '../management/describe-assertion.ts';
 import type { ExplainedRole, RolePath } from '../roles/explain-roles.ts';
 
 /** An explanation for people, a line for each thing to know. */
-export function describeExplanation(explained: AccessExplanation): string[] {
-  const { granted, status, changes } = explained;
+export function describeExplanation(explained: AccessExplanation & { readonly hidden?: number }): string[] {
+  const { granted, status, changes, hidden } = explained;
   return [
+    ...(hidden === undefined ? [] : [`${hidden} roles, groups or domains are left out, as you may not view them`]),
     `${granted ? 'granted' : 'not granted'} (${status})`,
     ...describeReasons(explained),
     ...changes.map((change) => `would help: ${describeChange(change)}`),

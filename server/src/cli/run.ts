@@ -11,6 +11,7 @@ import {
   UnacknowledgedChangeError,
 } from '../errors.ts';
 import { exitStatus } from './exit-status.ts';
+import { ManagementRefusedError } from './manage/refused-request.ts';
 import { refuseOthersFolder } from './own-folder.ts';
 import { escapeControls, escapeControlsOfLines } from './terminal-text.ts';
 import { UsageError } from './usage-error.ts';
@@ -38,6 +39,7 @@ function exitStatusOf(error: unknown): number {
   // Status without retry: repeating a change that may have been made makes it twice.
   if (error instanceof UnacknowledgedChangeError) return exitStatus.failed;
   if (error instanceof StoreUnavailableError) return exitStatus.unavailable;
+  if (error instanceof ManagementRefusedError && error.isTemporary) return exitStatus.unavailable;
   if (error instanceof UsageError || error instanceof InvalidNameError) return exitStatus.usage;
   return exitStatus.failed;
 }

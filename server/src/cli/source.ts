@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type ConnectionOptions, connectionOptions, readClientSettings } from './connection.ts';
+import { type ConnectionOptions, managementOptions, readClientSettings } from './connection.ts';
 
 /**
  * True if a command asks a server rather than the configured store: a client identity or an address is given, or the configuration in force is
@@ -15,5 +15,5 @@ export function sourceOptions(command: Command): Command {
   const summary = command.description();
   const rule =
     'asks a server with --as, --cert or --url, or with a client configuration (--config, SIGNET_CONFIG); otherwise reads the configured store';
-  return connectionOptions(command.summary(summary).description(`${summary}\n\n${rule}`));
+  return managementOptions(command.summary(summary).description(`${summary}\n\n${rule}`));
 }

@@ -27,14 +27,14 @@ export const revocationSchema = z.strictObject({ reason: z.enum(revocationReason
 type Revocation = z.output<typeof revocationSchema>;
 
 /** A certificate as commands and the API show it. */
-interface ShownCertificate {
+export interface ShownCertificate {
   /** `intended`: it may have been signed, and was not handed out. */
   readonly state: 'intended' | 'valid' | 'expired' | 'revoked';
   readonly revoked?: { readonly at: string; readonly reason: string };
   readonly [field: string]: unknown;
 }
 
-function shownRow(row: CertificateRow) {
+export function shownRow(row: CertificateRow) {
   const { serial, kind, subject, holder, provider, instanceId, vouchedKey, notBefore, notAfter } = row;
   return {
     serial,

@@ -9,11 +9,13 @@ import { chunks } from './row-values.ts';
 const lists = z.array(z.looseObject({ members: z.array(z.looseObject({ name: z.string() })).default([]) })).default([]);
 const sideSchema = z.looseObject({ roles: lists, groups: lists, holder: z.string().optional() });
 
+type NamedRecord = Pick<AuditRecord, 'actor' | 'subject' | 'before' | 'after'>;
+
 /**
  * True if the record is about the name: its actor or subject (the service or an instance of it as well), the holder of its certificate, or a
  * member whose entry in a role or group it changed.
  */
-export function isAbout({ actor, subject, before, after }: AuditRecord, name: string): boolean {
+export function isAbout({ actor, subject, before, after }: NamedRecord, name: string): boolean {
   return actor === name || isSubject(subject, name) || [before, after].some((side) => mentions(side, name));
 }
 

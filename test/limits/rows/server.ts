@@ -604,6 +604,12 @@ export const serverRows: readonly Row[] = [
     'maxLoggedItems',
     (count) => !JSON.stringify(shortLine({ names: list(count, 'x') })).includes('more'),
   ),
+  elsewhere(
+    'server/src/cli/manage/retry.ts',
+    'minRetrySeconds',
+    'server/cli/retry.test.ts',
+    'no delay, a broken one and none at all',
+  ),
   maximum('server/src/management/certificates.ts', 'maxSerialDigits', (digits) => parseSerial('a'.repeat(digits))),
   elsewhere(
     'server/src/http/management/question-routes.ts',

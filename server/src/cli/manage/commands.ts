@@ -2,7 +2,7 @@ import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { conditionKeys, conditionOperators } from '@signet/policy-engine/policy';
 import { Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
-import { type ConnectionOptions, connectionOptions } from '../connection.ts';
+import { type ConnectionOptions, managementOptions } from '../connection.ts';
 import { describeField } from '../describe-field.ts';
 import { describeImpact } from '../describe-impact.ts';
 import { print, UsageError, warn } from '../run.ts';
@@ -22,7 +22,7 @@ export interface WriteOptions extends ReadOptions {
 
 /** A command that reads. */
 export function reader(name: string, description: string): Command {
-  return connectionOptions(new Command(name)).description(description).option('--json', 'print JSON');
+  return managementOptions(new Command(name)).description(description).option('--json', 'print JSON');
 }
 
 /** A command that changes something. */

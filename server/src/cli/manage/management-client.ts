@@ -7,22 +7,10 @@ import { secureClientOptions } from '@signet/policy-engine/http';
 import { checkServerIs } from '@signet/policy-engine/server-identity';
 import { z } from 'zod';
 import type { DocumentProblem } from '../../errors.ts';
-import { type ConnectionOptions, clientSettings } from '../connection.ts';
+import { type ConnectionOptions, clientSettings, usualRetryTimeout } from '../connection.ts';
 import { warn } from '../run.ts';
-
-/** The server did not do what it was asked to; the message is its own. */
-export class ManagementRefusedError extends Error {
-  override readonly name = 'ManagementRefusedError';
-  readonly status: number;
-  /** Problems in the documents that were sent. */
-  readonly problems: readonly DocumentProblem[] | undefined;
-
-  constructor(status: number, message: string, problems?: readonly DocumentProblem[]) {
-    super(message);
-    this.status = status;
-    this.problems = problems;
-  }
-}
+import { ManagementRefusedError } from './refused-request.ts';
+import { sendPatiently } from './retry.ts';
 
 export interface ManagementRequest {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
@@ -34,6 +22,8 @@ export interface ManagementRequest {
   readonly ifMatch?: string | undefined;
   /** Time for the answer in milliseconds; default 30,000. */
   readonly timeoutMs?: number;
+  /** True for a `POST` that may be made twice; other methods always may. */
+  readonly isRepeatable?: boolean;
 }
 
 /** Answer of the server, and its entity tag. */
@@ -44,7 +34,10 @@ interface TaggedAnswer {
 
 const usualTimeoutMs = 30_000;
 
-/** Makes one request of the management API and answers its JSON, undefined where there is none. Throws `ManagementRefusedError`. */
+/**
+ * Makes one request of the management API and answers its JSON, undefined where there is none. A server that is busy or unavailable is asked again
+ * within `--timeout`. Throws `ManagementRefusedError`.
+ */
 export async function manage(options: ConnectionOptions, asked: ManagementRequest): Promise<unknown> {
   return (await manageTagged(options, asked)).body;
 }
@@ -53,16 +46,37 @@ export async function manage(options: ConnectionOptions, asked: ManagementReques
 export async function manageTagged(options: ConnectionOptions, asked: ManagementRequest): Promise<TaggedAnswer> {
   const settings = clientSettings(options);
   checkIdentity(settings, systemClock.now());
+  const { timeout: timeoutSeconds = usualRetryTimeout } = options;
+  const isRepeatable = asked.method !== 'POST' || asked.isRepeatable === true;
+  let mayBeDone = false;
+  const send = async () => {
+    const answer = await exchange(settings, asked);
+    // The answer to a deletion that was sent again after a failed acknowledgement: it was made.
+    const isGone = mayBeDone && asked.method === 'DELETE' && answer.status === 404;
+    mayBeDone ||= answer.status === 503;
+    return isGone ? { ...answer, status: 204, text: '' } : answer;
+  };
+  const answer = await sendPatiently(send, { timeoutSeconds, isRepeatable });
+  const value: unknown = answer.text === '' ? undefined : parsed(answer.text);
+  if (answer.status >= 400) throw new ManagementRefusedError(answer.status, messageOf(value), problemsOf(value));
+  return { body: value, tag: answer.tag };
+}
+
+interface Exchanged {
+  readonly status: number;
+  readonly text: string;
+  readonly tag: string | undefined;
+  readonly retryAfter: string | undefined;
+}
+
+/** Sends the request once. */
+function exchange(settings: ReturnType<typeof clientSettings>, asked: ManagementRequest): Promise<Exchanged> {
   // The management API has one address: that of the first server.
   const [origin = ''] = [settings.baseUrl].flat();
   const url = new URL(`/management/v1/${asked.path.map(encodeURIComponent).join('/')}`, String(origin));
   for (const [name, value] of Object.entries(asked.query ?? {})) url.searchParams.set(name, value);
   const body = asked.body === undefined ? undefined : JSON.stringify(asked.body);
-  const { promise, resolve, reject } = Promise.withResolvers<{
-    status: number;
-    text: string;
-    tag: string | undefined;
-  }>();
+  const { promise, resolve, reject } = Promise.withResolvers<Exchanged>();
   const sent = request(
     url,
     {
@@ -84,17 +98,23 @@ export async function manageTagged(options: ConnectionOptions, asked: Management
     },
     (response) => {
       const { statusCode: status = 0, headers } = response;
-      const warning = headers['signet-warning'];
+      const { etag: tag, 'retry-after': retryAfter, 'signet-warning': warning } = headers;
       if (warning !== undefined) warn(String(warning));
-      text(response).then((answer) => resolve({ status, text: answer, tag: headers.etag }), reject);
+      text(response).then((answer) => resolve({ status, text: answer, tag, retryAfter }), reject);
     },
   );
   sent.on('error', reject);
   sent.end(body);
-  const answer = await promise;
-  const value: unknown = answer.text === '' ? undefined : JSON.parse(answer.text);
-  if (answer.status >= 400) throw new ManagementRefusedError(answer.status, messageOf(value), problemsOf(value));
-  return { body: value, tag: answer.tag };
+  return promise;
+}
+
+/** The JSON of an answer; undefined for a text that is none, as a proxy in between may send. */
+function parsed(answer: string): unknown {
+  try {
+    return JSON.parse(answer);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Every page of a list. */

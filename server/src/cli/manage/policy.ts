@@ -13,7 +13,8 @@ import {
   write,
   writer,
 } from './commands.ts';
-import { ManagementRefusedError, manage, textOf } from './management-client.ts';
+import { manage, textOf } from './management-client.ts';
+import { ManagementRefusedError } from './refused-request.ts';
 
 interface AssertionOptions extends WriteOptions {
   readonly effect: string;

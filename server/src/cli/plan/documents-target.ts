@@ -15,7 +15,8 @@ import { openStore } from '../../store/open.ts';
 import type { ConnectionOptions } from '../connection.ts';
 import { type DocumentRuleOptions, documentRulesOf } from '../document-rules.ts';
 import { localActor } from '../local-user.ts';
-import { ManagementRefusedError, manage } from '../manage/management-client.ts';
+import { manage } from '../manage/management-client.ts';
+import { ManagementRefusedError } from '../manage/refused-request.ts';
 import { withProgress } from '../progress.ts';
 import { configPathOf } from '../run.ts';
 import { asksServer } from '../source.ts';
@@ -95,13 +96,8 @@ export function serverTarget(files: readonly FolderFile[], options: DocumentsOpt
   );
   const ask = async (what: string, query: Readonly<Record<string, string>>) => {
     try {
-      const asked = {
-        method: 'POST',
-        path: [what],
-        query: { ...flags, ...query },
-        body,
-        timeoutMs: serverTimeoutMs,
-      } as const;
+      const request = { method: 'POST', path: [what], query: { ...flags, ...query }, body } as const;
+      const asked = { ...request, timeoutMs: serverTimeoutMs, isRepeatable: what === 'plan' };
       return await manage(options, asked);
     } catch (error) {
       if (!(error instanceof ManagementRefusedError) || error.problems === undefined) throw error;
