@@ -6,8 +6,10 @@ import { parseFolder } from '@signet/server/management/documents/read-folder';
 import { planDocuments } from '@signet/server/management/plan-documents';
 import { runDocumentsJob } from '@signet/server/management/plan-job';
 import type { Store } from '@signet/server/model/store';
+import { openStore } from '@signet/server/store/open';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
+import { storeKinds } from '#support/store-kinds';
 import { temporaryFolder } from '#support/temp';
 
 /** 2027-01-01T00:00:00Z. */
@@ -84,3 +86,27 @@ test('an apply plans again three times when what it read changes without another
   left = 2;
   t.like(await applyDocuments(restless, folder, by, { now, plan }), { domains: [{ outcome: 'created' }] });
 });
+
+for (const kind of storeKinds) {
+  test(`${kind.name}: of four applies of one plan by two servers one happens, and nothing between two of its domains`, async (t) => {
+    const place = await kind.place(t);
+    const store = await openStore(place);
+    t.teardown(() => store.close());
+    const names = ['films', 'books', 'plays'];
+    const text = (name: string, member: string) =>
+      `domain: ${name}\nroles:\n  admin: { members: [user.boss] }\n  reader: { members: [${member}] }\n`;
+    const filesOf = (member: string) => names.map((name) => ({ name: `${name}.yaml`, text: text(name, member) }));
+    const stored = filesOf('user.ann').map(({ name, text }) => ({ file: name, text }));
+    await applyDocuments(store, parseFolder(stored), by, { now });
+    const body = JSON.stringify({ files: filesOf('user.bob') });
+    const job = { place, body, options: { author: { caller: boss } }, context: { actor: boss }, now };
+    const planned = await runDocumentsJob({ ...job, kind: 'plan' });
+    const { digest: plan } = JSON.parse(planned.kind === 'json' ? Buffer.from(planned.json).toString() : '{}');
+    const before = (await store.state()).counter;
+    const applied = await Promise.all([1, 2, 3, 4].map(() => runDocumentsJob({ ...job, kind: 'apply', plan })));
+    const outcomes = applied.map((answer) => (answer.kind === 'json' ? 'applied' : answer.failure.code));
+    t.deepEqual(outcomes.sort(), ['applied', ...Array<string>(3).fill('precondition-failed')]);
+    t.is((await store.state()).counter, before + 1, 'one change of the store');
+    for (const record of await store.audit({ limit: 3 })) t.like(record, { actor: 'user.boss', action: 'change' });
+  });
+}
