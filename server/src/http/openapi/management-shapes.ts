@@ -182,7 +182,7 @@ export const previewShape = z.strictObject({
 
 const domainPlanned = {
   /** Epoch and counter of the state of the store. */
-  change: z.tuple([z.int(), z.int()]),
+  change: z.array(z.int()).length(2),
   casesPassed: z.int(),
   warnings: z.array(documentProblem),
 };
