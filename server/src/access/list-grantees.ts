@@ -51,19 +51,23 @@ export function* granteesInSteps(
   const domain = existingDomain(snapshot, resourceDomain(question.resource));
   const classes = yield* principalClasses([{ snapshot, domain }]);
   looked(classes.length);
-  const waiting: Waiting[] = [];
-  for (const found of classes) {
+  // In the order of keys, as classes are: only stand-ins are out of place.
+  const named: Waiting[] = [];
+  const standIns: Waiting[] = [];
+  const wildcards: Waiting[] = [];
+  for (const { label: name, example } of classes) {
     yield;
-    const label = listing.labelOf(found.label);
-    const principal = label ?? found.label;
-    const key = keyOfGrantee({ principal });
-    if (key > after) waiting.push({ principal, key, example: found.example, isStandIn: label !== undefined });
+    const label = listing.labelOf(name);
+    const one = { principal: label ?? name, example, isStandIn: label !== undefined };
+    if (keyOfGrantee(one) <= after) continue;
+    if (one.isStandIn) standIns.push(one);
+    else if (name.endsWith('*')) wildcards.push(one);
+    else named.push(one);
   }
-  // Nearly sorted already: only stand-ins are out of place.
-  waiting.sort((a, b) => (a.key < b.key ? -1 : Number(a.key > b.key)));
+  standIns.sort((a, b) => (a.principal < b.principal ? -1 : 1));
   const decide = decisions(listing, question, domain);
   const grantees: Grantee[] = [];
-  for (const one of waiting) {
+  for (const one of [named, standIns, wildcards].flat()) {
     yield;
     if (grantees.length >= limit) break;
     looked(1);
@@ -75,7 +79,6 @@ export function* granteesInSteps(
 
 interface Waiting extends Pick<PrincipalClass, 'example'> {
   readonly principal: string;
-  readonly key: string;
   readonly isStandIn: boolean;
 }
 

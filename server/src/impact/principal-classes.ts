@@ -7,6 +7,7 @@ import {
   splitPrincipal,
 } from '@signet/policy-engine/names';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import { sortedInSteps } from '../steps/sorted-in-steps.ts';
 import type { Steps } from '../steps/steps.ts';
 import { Work } from './work.ts';
 
@@ -31,12 +32,7 @@ export function* principalClasses(
   off: readonly SwitchedOffPrincipals[] = sides.map(({ snapshot }) => switchedOff(snapshot)),
   work: Work = new Work(),
 ): Steps<PrincipalClass[]> {
-  const members = new Set<string>();
-  for (const { snapshot, domain } of sides) {
-    for (const source of membershipSources(snapshot, domain)) yield* collectMembers(snapshot, source, members);
-  }
-  const prefixes = [...members].filter((name) => name.endsWith('*')).map((wildcard) => wildcard.slice(0, -1));
-  const names = new Set([...members].filter((name) => !name.endsWith('*')));
+  const { names, prefixes } = yield* membersOf(sides);
   const closed = new Set<DomainName>();
   // Without wildcards only named principals matter, and each result knows whether it is disabled.
   if (prefixes.length > 0) {
@@ -49,7 +45,7 @@ export function* principalClasses(
   work.spend(stepsAName * (names.size + prefixes.length));
   const taken = { names, closed, prefixes, work };
   const named: PrincipalClass[] = [];
-  for (const name of [...names].sort()) {
+  for (const name of yield* sortedInSteps(names)) {
     yield;
     const found = toClass(name, name);
     if (found !== undefined) named.push(found);
@@ -59,6 +55,22 @@ export function* principalClasses(
     ...prefixes.sort().flatMap((prefix) => exampleOf(prefix, taken) ?? []),
     ...[...closed].sort().flatMap((domain) => closedClasses(domain, taken)),
   ];
+}
+
+/** Names of members, and the texts before the `*` of wildcards. */
+function* membersOf(sides: Parameters<typeof principalClasses>[0]): Steps<{ names: Set<string>; prefixes: string[] }> {
+  const members = new Set<string>();
+  for (const { snapshot, domain } of sides) {
+    for (const source of membershipSources(snapshot, domain)) yield* collectMembers(snapshot, source, members);
+  }
+  const prefixes: string[] = [];
+  const names = new Set<string>();
+  for (const name of members) {
+    yield;
+    if (name.endsWith('*')) prefixes.push(name.slice(0, -1));
+    else names.add(name);
+  }
+  return { names, prefixes };
 }
 
 /** Services and domains that are disabled: they hold no role anywhere. */
