@@ -48,3 +48,21 @@ test('a rule for something else bears none', (t) => {
     t.false(bearsAuthority({ action, resource }), `${action} ${resource}`);
   }
 });
+
+test('a right that is given exactly is given by no wildcard, and denied by any', (t) => {
+  const written = { action: 'revoke', resource: 'films:certificate' };
+  t.true(bearsAuthority(written));
+  t.true(bearsAuthority({ action: 'REVOKE', resource: 'films:CERTIFICATE' }));
+  for (const [action, resource] of [
+    ['revok?', 'films:certificate'],
+    ['r*', 'films:certificate'],
+    ['*', 'films:certificate'],
+    ['revoke', 'films:cert*'],
+    ['revoke', 'films:certificat?'],
+  ] as const) {
+    t.false(bearsAuthority({ action, resource }), `${action} ${resource}`);
+    t.true(bearsAuthority({ action, resource, effect: 'DENY' }), `DENY ${action} ${resource}`);
+  }
+  // Wildcards may still mean SSH certificates, or other objects of the server.
+  t.true(bearsAuthority({ action: 'rev*', resource: 'sys.auth:*' }));
+});
