@@ -127,6 +127,12 @@ const terms: readonly (readonly [term: string, page: string])[] = [
   ['PolicyEngine', 'tutorial/'],
 ];
 
+/** Resolves when the page has its listeners. */
+const whenMounted = `new Promise((resolve) => {
+  const look = () => (document.querySelector('#app')?.__vue_app__ ? resolve() : requestAnimationFrame(look));
+  look();
+})`;
+
 inBrowser('the search has guides before reference before types, and knows the words that readers type', async (t) => {
   t.timeout(300_000);
   const first: (readonly [term: string, page: string])[] = [];
@@ -134,6 +140,8 @@ inBrowser('the search has guides before reference before types, and knows the wo
     for (const [term, expected] of terms) {
       const page = await browser.newPage();
       await page.goto(`${site.base}/index.html`, { waitUntil: 'networkidle' });
+      // A key that is pressed before the page has its listeners is lost.
+      await page.evaluate(whenMounted);
       await page.keyboard.press('Control+k');
       await page.waitForSelector('#localsearch-input');
       // At once, so that no result is one of half a word.
