@@ -92,23 +92,24 @@ export function isInRole(
   members: DomainMembers,
   membersOf: (domain: DomainName) => DomainMembers | undefined,
   principal: PrincipalName,
-  { role, ...lookUp }: LookUp & { readonly role: RoleName },
+  lookUp: LookUp & { readonly role: RoleName },
 ): boolean {
-  if (hasLive(members.names.get(principal), role, lookUp)) return true;
+  if (hasLive(members.names.get(principal), lookUp)) return true;
   for (const length of members.prefixLengths) {
     if (length > principal.length) break;
-    if (hasLive(members.prefixes.get(principal.slice(0, length)), role, lookUp)) return true;
+    if (hasLive(members.prefixes.get(principal.slice(0, length)), lookUp)) return true;
   }
   for (const domain of members.groupDomains) {
     for (const entry of membersOf(domain)?.groupMembers.get(principal) ?? []) {
-      if (isLive(entry, lookUp) && hasLive(members.groups.get(entry.list), role, lookUp)) return true;
+      if (isLive(entry, lookUp) && hasLive(members.groups.get(entry.list), lookUp)) return true;
     }
   }
   return false;
 }
 
 /** Every entry of the role counts, should there be several. */
-function hasLive(entries: readonly RoleEntry[] | undefined, role: RoleName, lookUp: LookUp): boolean {
+function hasLive(entries: readonly RoleEntry[] | undefined, lookUp: LookUp & { readonly role: RoleName }): boolean {
+  const { role } = lookUp;
   if (entries === undefined) return false;
   if (entries.length <= scannedEntries) return entries.some((entry) => entry.list === role && isLive(entry, lookUp));
   for (let at = firstFrom(entries, role); ; at += 1) {
