@@ -14,6 +14,9 @@ export const samplesOf: Readonly<Record<string, Samples>> = {
     'issuers.*.subjects.*': (_, length) => personName(length),
     'issuers.*.administrators.*': (_, length) => personName(length),
   },
+  'server/src/management/plan-files.ts filesSchema': {
+    'files.*.name': (index, length = 0) => `${index}.yaml`.padStart(length, 'x'),
+  },
   'server/src/http/routes/identity/login.ts requestSchema': { salt: () => 'A'.repeat(43) },
   'server/src/config/options/certificate-options.ts distributionPoint': { '': (_, length) => crlAddress(length) },
   'server/src/config/options/certificate-options.ts crlSchema': {

@@ -2,6 +2,7 @@ import { issuerFromPem } from '@signet/server/x509/issuer-files';
 import test from 'ava';
 import Database from 'better-sqlite3';
 import { costsAreKnown } from '#support/cost';
+import { send } from '#support/management-world';
 import { measuredServer } from '#support/request-loop';
 import type { Installation } from '#support/signet-program';
 
@@ -35,6 +36,16 @@ function revokeMany({ pki: { issuer }, storeFile }: Installation): void {
   })();
   database.close();
 }
+
+/** Nine aliases in each of nine levels. */
+const aliasBomb = [...'abcdefghi']
+  .map(
+    (name, level) =>
+      `${name}: &${name} [${Array(9)
+        .fill(level === 0 ? 'x' : `*${'abcdefghi'[level - 1]}`)
+        .join(', ')}]`,
+  )
+  .join('\n');
 
 onLinux('no management request that reads holds up the tokens of the others', async (t) => {
   t.timeout(10 * minutes);
@@ -76,6 +87,24 @@ onLinux('no management request that reads holds up the tokens of the others', as
   await measure('changes of the domain', get(`${domain}/changes?limit=1000`));
   await measure('changes of the domain for who may not see its roles', () => player(`${domain}/changes?limit=1000`));
   await measure('changes of the policy', get(`${domain}/policies/rules/changes?limit=1000`));
+  await measure(
+    'explanation',
+    get('^/management/v1/explanation?principal=media.player&action=read&resource=big:item7'),
+  );
+  await measure('grantees, a page', get('^/management/v1/grantees?action=read&resource=big:item7&limit=1000'));
+  const plan = (text: string) => () =>
+    boss('^/management/v1/plan', send('POST', { files: [{ name: 'big.yaml', text }] }));
+  const comment = `#${'x'.repeat(1_000_000)}`;
+  const keys = Array.from({ length: 80_000 }, (_, index) => `key${index}: 1`).join('\n');
+  for (const text of [comment, keys, '['.repeat(10_000), aliasBomb]) {
+    const { status } = await measure(`plan of ${text.slice(0, 8)}`, plan(text));
+    t.is(status, 400);
+  }
+  const { status } = await measure(
+    'plan of the domain',
+    plan('domain: big\nroles: { admin: { members: [big.boss] } }\n'),
+  );
+  t.is(status, 200);
   await measure('changes of the role', get(`${domain}/roles/crowd/changes?limit=1000`));
   assertShort();
 });

@@ -6,12 +6,12 @@ import { type DocumentFolder, type FolderFile, parseFolder } from './documents/r
 
 /** Maximum of files in a request. */
 const maxFiles = 2000;
-const fileName = /^(?=.{1,260}$)[^/\\\p{Cc}]*\.ya?ml$/u;
+const fileName = /^[^/\\\p{Cc}]*\.ya?ml$/u;
 
 /** Body of a plan and of an apply: the files of a folder. */
 export const filesSchema = z.strictObject({
   files: z
-    .array(z.strictObject({ name: z.string().regex(fileName), text: z.string() }))
+    .array(z.strictObject({ name: z.string().max(260).regex(fileName), text: z.string() }))
     .min(1)
     .max(maxFiles),
 });
