@@ -38,7 +38,7 @@ test('every command of the operator guide does what the guide says', async (t) =
     /^1 to add, 0 to change, 0 to remove; 1 principal gains access, 0 lose access$/m,
     /^ {2}access: media\.player: gains watch on films:film/m,
     /^2 passed, 0 failed\n1 of 1 assertions covered$/m,
-    /the documents changed since the plan/,
+    /the effect differs from the plan: plan again/,
     /the store is in use: stop its servers first/,
     /\/data\/signet\.db\.replaced-\d+ +replaced +\d+ +\S+Z +false$/m,
   ]) {
