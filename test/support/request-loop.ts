@@ -17,8 +17,8 @@ export interface MeasuredServer {
   readonly installation: Installation;
   readonly serving: Serving;
   as(name: string): Promise<Caller>;
-  /** Makes the request while `media.player` gets one token after the other; notes the longest hold, also of what follows the answer. */
-  measure(what: string, request: () => Promise<Answer>): Promise<Answer>;
+  /** Makes the request while `media.player` gets one token after the other; notes the longest hold, also of what follows the answer. Without a `status` it succeeds. */
+  measure(what: string, request: () => Promise<Answer>, status?: number): Promise<Answer>;
   /** Prints all figures beside their bound, and holds them to it. */
   assertShort(): void;
 }
@@ -51,7 +51,7 @@ export async function measuredServer(
   for (let index = 0; index < 20; index += 1) await token();
 
   const found: [what: string, longest: number][] = [];
-  const measure = async (what: string, request: () => Promise<Answer>): Promise<Answer> => {
+  const measure = async (what: string, request: () => Promise<Answer>, status?: number): Promise<Answer> => {
     writeFileSync(holds, '');
     let isOver = false;
     const asked = request().finally(() => {
@@ -67,7 +67,8 @@ export async function measuredServer(
     const answer = await asked;
     // What follows the answer, such as the compilation of the domain.
     for (let index = 0; index < 10; index += 1) await token();
-    t.true(answer.status < 300, `${what}: ${answer.status} ${answer.text.slice(0, 300)}`);
+    const isRight = status === undefined ? answer.status < 300 : answer.status === status;
+    t.true(isRight, `${what}: ${answer.status} ${answer.text.slice(0, 300)}`);
     const held = Math.max(0, ...readFileSync(holds, 'utf8').split('\n').map(Number));
     const longest = held > maxHoldMs ? Math.round(held / slowness()) : held;
     found.push([`${what} (${tokens} tokens meanwhile)`, longest]);

@@ -97,14 +97,9 @@ onLinux('no management request that reads holds up the tokens of the others', as
   const comment = `#${'x'.repeat(1_000_000)}`;
   const keys = Array.from({ length: 80_000 }, (_, index) => `key${index}: 1`).join('\n');
   for (const text of [comment, keys, '['.repeat(10_000), aliasBomb]) {
-    const { status } = await measure(`plan of ${text.slice(0, 8)}`, plan(text));
-    t.is(status, 400);
+    await measure(`plan of ${JSON.stringify(text.slice(0, 8))}`, plan(text), 400);
   }
-  const { status } = await measure(
-    'plan of the domain',
-    plan('domain: big\nroles: { admin: { members: [big.boss] } }\n'),
-  );
-  t.is(status, 200);
+  await measure('plan of the domain', plan('domain: big\nroles: { admin: { members: [big.boss] } }\n'));
   await measure('changes of the role', get(`${domain}/roles/crowd/changes?limit=1000`));
   assertShort();
 });
