@@ -97,11 +97,14 @@ async function rightsIn(
   const known = await withNeeded(reader, domains, [systemDomain, ...(own === undefined ? [] : [own])]);
   const snapshot = snapshotOf({ domains: known, switchedOff });
   await requireAsker(reader, snapshot, { principal: author.caller, certificate: author.certificate });
-  const { seesAll, operates, ...others } = rightsOf(snapshot, author.caller, now);
-  return {
-    rights: { ...others, operates, seesAll: (domain) => seesAll(domain) || operates(domain) },
-    domains: known,
+  const { seesAll, sees, operates, require } = rightsOf(snapshot, author.caller, now);
+  const rights: AuthorRights = {
+    operates,
+    require,
+    seesAll: (domain) => seesAll(domain) || operates(domain),
+    sees: (domain, object) => sees(domain, object) || operates(domain),
   };
+  return { rights, domains: known };
 }
 
 /** The domains with roles or groups that list what the changes remove. */

@@ -120,6 +120,22 @@ test('who sees a domain and does not administer it plans, and does not apply', a
   t.is((await apply(files, digest)).status, 200, 'an administrator applies what was planned by another');
 });
 
+test('who may make domains sees those that it makes, and their groups', async (t) => {
+  await operator(`${base}/domains/sys.auth/roles/makers`, send('PUT', { members: ['media.player'] }));
+  const rule = { action: 'manage_domain', resource: 'domain.fresh.*', role: 'makers' };
+  t.is((await operator(`${base}/domains/sys.auth/policies/makers`, send('PUT', [rule]))).status, 201);
+  const maker = await as('media.player');
+  const files = {
+    'fresh.one.yaml': 'domain: fresh.one\nroles: { reader: { members: ["fresh.two:group.team"] } }\n',
+    'fresh.two.yaml': 'domain: fresh.two\ngroups: { team: { members: [user.ann] } }\n',
+  };
+  const planned = await plan(files, maker);
+  t.is(planned.status, 200, planned.text);
+  t.deepEqual((planned.body as PlanBody).refusals, []);
+  t.is((await apply(files, (planned.body as PlanBody).digest, maker)).status, 200);
+  t.is((await plan({ 'other.yaml': 'domain: other\n' }, maker)).status, 403);
+});
+
 test('policy tests alone run on what is stored; failing ones and malformed documents are problems with their place', async (t) => {
   await newDomain('tested');
   const files = { 'tested.yaml': document('tested') };
