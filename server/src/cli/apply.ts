@@ -4,7 +4,7 @@ import { formatProblem, InvalidDocumentError, PolicyTestsFailedError } from '../
 import type { ApplySummary } from '../management/apply-documents.ts';
 import { parsePlanFile } from '../management/plan-file.ts';
 import { describeFailure } from './describe-failure.ts';
-import { chosenFiles, type FolderOptions, folderOptions } from './plan/document-files.ts';
+import { documentFiles, type FolderOptions, folderOptions } from './plan/document-files.ts';
 import { type DocumentsOptions, documentsTarget } from './plan/documents-target.ts';
 import { action, CommandFailedError, print, warn } from './run.ts';
 import { sourceOptions } from './source.ts';
@@ -34,7 +34,7 @@ export function applyCommand(): Command {
 
 async function apply(folder: string, options: ApplyOptions, command: Command): Promise<void> {
   try {
-    const files = chosenFiles(folder, options);
+    const files = documentFiles(folder, options);
     const digest = options.plan === undefined ? undefined : parsePlanFile(readFileSync(options.plan, 'utf8'));
     report(await documentsTarget(files, options, command).apply(digest), options.json === true);
   } catch (error) {

@@ -25,6 +25,8 @@ export interface Plan extends Effect {
   readonly digest: string;
   /** Epoch and counter of the state of the store that the plan was made on. */
   readonly change: readonly [epoch: number, counter: number];
+  /** How many changes there are, where a response lists not all of them. */
+  readonly changesTotal?: number;
   readonly casesPassed: number;
   readonly warnings: readonly DocumentProblem[];
 }

@@ -55,14 +55,8 @@ async function answerTo(store: Store, folder: DocumentFolder, { plan, options, c
   return { ...applied, warnings: warnings.slice(0, maxListedProblems), change: [epoch, counter] };
 }
 
-/** A plan as a response lists it. */
-export interface ListedPlan extends Plan {
-  /** How many changes there are, where not all of them are listed. */
-  readonly changesTotal?: number;
-}
-
 /** The plan with as many of its changes and problems as a response lists. */
-function listedPlan({ changes, warnings, refusals, ...plan }: Plan): ListedPlan {
+function listedPlan({ changes, warnings, refusals, ...plan }: Plan): Plan {
   const listed = changes.slice(0, maxListedChanges);
   return {
     ...plan,

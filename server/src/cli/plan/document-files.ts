@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { parseDomainName } from '@signet/policy-engine/names';
 import type { Command } from 'commander';
+import { InvalidRequestError } from '../../errors.ts';
 import { documentName, type FolderFile, isCaseFile, readFolderFiles } from '../../management/documents/read-folder.ts';
 import { UsageError } from '../run.ts';
 
@@ -23,11 +24,18 @@ export function chosenFiles(folder: string, { domain: domains }: FolderOptions):
   const files = readFolderFiles(folder);
   if (domains === undefined) return files;
   const byStem = Map.groupBy(files, ({ file }) => stemOf(basename(file)));
-  return domains.flatMap((name) => {
+  return [...new Set(domains)].flatMap((name) => {
     const chosen = byStem.get(stemOf(documentName(parseDomainName(name, '--domain'))));
     if (chosen === undefined) throw new UsageError(`--domain: folder \`${folder}\` has no file of \`${name}\``);
     return chosen;
   });
+}
+
+/** The same of a folder that must hold documents. Throws `InvalidRequestError` where it holds policy tests at most. */
+export function documentFiles(folder: string, options: FolderOptions): FolderFile[] {
+  const files = chosenFiles(folder, options);
+  if (files.some(({ file }) => !isCaseFile(file))) return files;
+  throw new InvalidRequestError(`folder \`${folder}\` holds no documents`);
 }
 
 /** `films` of `films.yaml` and of `films.cases.yaml`. */

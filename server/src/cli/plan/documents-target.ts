@@ -4,11 +4,11 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { loadConfig } from '../../config/config.ts';
 import { processEnvironment } from '../../config/env.ts';
-import { type DocumentProblem, InvalidDocumentError, InvalidRequestError } from '../../errors.ts';
+import { type DocumentProblem, InvalidDocumentError } from '../../errors.ts';
 import { type ApplySummary, applyDocuments } from '../../management/apply-documents.ts';
+import { documentFlags } from '../../management/document-refusals.ts';
 import { type FolderFile, parseFolder } from '../../management/documents/read-folder.ts';
-import { planDocuments } from '../../management/plan-documents.ts';
-import type { ListedPlan } from '../../management/plan-job.ts';
+import { type Plan, planDocuments } from '../../management/plan-documents.ts';
 import { parseReason } from '../../management/require-reason.ts';
 import type { Store } from '../../model/store.ts';
 import { openStore } from '../../store/open.ts';
@@ -26,10 +26,10 @@ export interface DocumentsOptions extends ConnectionOptions, DocumentRuleOptions
   readonly reason?: string;
 }
 
-/** What documents are compared with and applied to: a server by its management API, or the configured store. */
+/** Server, by its management API, or configured store: documents are compared with it and applied to it. */
 interface DocumentsTarget {
   /** Throws `InvalidDocumentError`. */
-  plan(): Promise<ListedPlan>;
+  plan(): Promise<Plan>;
   /** `digest`: of the effect that was seen; absent: of a plan that is made now. Throws `InvalidDocumentError`, `PreconditionFailedError`. */
   apply(digest?: string): Promise<ApplySummary>;
 }
@@ -44,7 +44,6 @@ export function documentsTarget(
 
 function storeTarget(files: readonly FolderFile[], options: DocumentsOptions, command: Command): DocumentsTarget {
   const folder = parseFolder(files);
-  if (folder.documents.length === 0) throw new InvalidRequestError('the folder holds no documents');
   const config = loadConfig(configPathOf(command), processEnvironment());
   const rules = documentRulesOf(options, config);
   const now = systemClock.now();
@@ -90,9 +89,7 @@ export function serverTarget(files: readonly FolderFile[], options: DocumentsOpt
   const inFolder = (problem: DocumentProblem) => ({ ...problem, file: join(folder, problem.file) });
   const body = { files: sentFiles(files) };
   const flags = Object.fromEntries(
-    (['allowWildcard', 'removeMemberships', 'reuseName', 'strict'] as const)
-      .filter((name) => options[name] === true)
-      .map((name) => [name, 'true']),
+    documentFlags.filter((name) => options[name] === true).map((name) => [name, 'true']),
   );
   const ask = async (what: string, query: Readonly<Record<string, string>>) => {
     try {
@@ -105,7 +102,7 @@ export function serverTarget(files: readonly FolderFile[], options: DocumentsOpt
     }
   };
   const plan = async () => {
-    const made = planAnswer.parse(await ask('plan', {})) as unknown as ListedPlan;
+    const made = planAnswer.parse(await ask('plan', {})) as unknown as Plan;
     return { ...made, warnings: made.warnings.map(inFolder), refusals: made.refusals.map(inFolder) };
   };
   return {

@@ -58,10 +58,11 @@ function accessLines(impact: readonly AccessChange[]): PlanLine[] {
   return [...of('gain', '+'), ...of('loss', '-')];
 }
 
-/** Notes on access as a whole: that it cannot be told, or is too much to list. */
-export function accessNotes({ impact, impactTotals }: Plan): readonly string[] {
-  if (impactTotals !== undefined) return describeImpact([], impactTotals);
-  return impact === undefined ? describeImpact(undefined) : [];
+/** Notes on a plan as a whole: changes that are not listed, and access that cannot be told or is too much to list. */
+export function planNotes({ changes, changesTotal, impact, impactTotals }: Plan): readonly string[] {
+  const cut = changesTotal === undefined ? [] : [`${changes.length} of ${changesTotal} changes are listed`];
+  if (impactTotals !== undefined) return [...cut, ...describeImpact([], impactTotals)];
+  return impact === undefined ? [...cut, ...describeImpact(undefined)] : cut;
 }
 
 /** `3 to add, 1 to change, 2 to remove; 2 principals gain access, 1 loses access`. */

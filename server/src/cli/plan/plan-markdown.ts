@@ -1,7 +1,7 @@
 import { type DocumentProblem, formatProblem } from '../../errors.ts';
 import type { Plan } from '../../management/plan-documents.ts';
 import { escapeControls } from '../terminal-text.ts';
-import { accessNotes, type DomainPlan, describeTotals, domainPlans, type PlanLine } from './plan-lines.ts';
+import { type DomainPlan, describeTotals, domainPlans, type PlanLine, planNotes } from './plan-lines.ts';
 
 /*
  * A plan as a comment on a pull request. What people wrote stands in code alone: in a fence that is longer than any run of backticks in it,
@@ -89,7 +89,7 @@ function problemLines(problems: readonly DocumentProblem[]): Section {
 
 function accessOf(plan: Plan, domains: readonly DomainPlan[]): Section[] {
   return [
-    { lines: accessNotes(plan).map((text) => ({ sign: ' ', text })) },
+    { lines: planNotes(plan).map((text) => ({ sign: ' ', text })) },
     ...domains.map(({ domain, access }) => ({ title: domain, lines: access })),
   ];
 }

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import type { Plan } from '../../management/plan-documents.ts';
-import { accessNotes, describeTotals, domainPlans, type PlanLine, type Sign } from './plan-lines.ts';
+import { describeTotals, domainPlans, type PlanLine, planNotes, type Sign } from './plan-lines.ts';
 
 type Color = Parameters<typeof styleText>[0];
 
@@ -19,5 +19,5 @@ export function planText(plan: Plan, stream: NodeJS.WritableStream): string {
   });
   const { totals, casesPassed } = plan;
   const summary = domains.length === 0 ? 'nothing would change' : describeTotals(totals);
-  return [...domains, ...accessNotes(plan), color('bold', summary), `${casesPassed} cases passed`, ''].join('\n');
+  return [...domains, ...planNotes(plan), color('bold', summary), `${casesPassed} cases passed`, ''].join('\n');
 }

@@ -6,7 +6,7 @@ import { action, CommandFailedError, print, printRaw, UsageError, warn } from '.
 import { sourceOptions } from '../source.ts';
 import { escapeControls } from '../terminal-text.ts';
 import { writeOutput } from '../written-output.ts';
-import { chosenFiles, type FolderOptions, folderOptions } from './document-files.ts';
+import { documentFiles, type FolderOptions, folderOptions } from './document-files.ts';
 import { type DocumentsOptions, documentsTarget } from './documents-target.ts';
 import { planMarkdown, problemsMarkdown } from './plan-markdown.ts';
 import { planText } from './plan-text.ts';
@@ -66,7 +66,7 @@ async function plan(folder: string, options: PlanOptions, command: Command): Pro
 }
 
 async function planFolder(folder: string, options: PlanOptions, command: Command, format: Format): Promise<void> {
-  const made = await documentsTarget(chosenFiles(folder, options), options, command).plan();
+  const made = await documentsTarget(documentFiles(folder, options), options, command).plan();
   if (options.out !== undefined) {
     await writeOutput(options.out, `${JSON.stringify(planFileOf(made))}\n`, { force: options.force === true });
   }

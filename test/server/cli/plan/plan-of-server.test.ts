@@ -73,11 +73,25 @@ test('without a plan file an apply plans by itself; problems name the file in th
   t.regex(refused.stderr, /^signet: nothing was applied, problems in the documents: 1\nalone\/alone\.yaml:\d+:\d+: /);
 });
 
+test('test --against-server --strict fails for a warning, and options for a server need --against-server', async (t) => {
+  await newDomain('warned');
+  const unknown = '- { roles: [nobody], action: read, resource: "warned:film", expect: deny }\n';
+  const at = write('warned', { 'warned.yaml': films('warned'), 'warned.cases.yaml': unknown });
+  const lenient = await signet('test', at, '--against-server');
+  t.deepEqual([lenient.status, lenient.stdout], [0, '1 passed, 0 failed\n']);
+  t.regex(lenient.stderr, /domain `warned` has no role `nobody`/);
+  const strict = await signet('test', at, '--against-server', '--strict');
+  t.is(strict.status, 1);
+  t.regex(strict.stderr, /domain `warned` has no role `nobody`/);
+  const ignored = await signet('test', at, '--url', server.baseUrl);
+  t.deepEqual([ignored.status, ignored.stderr], [2, 'signet: options for a server need --against-server\n']);
+});
+
 test('--domain takes the files of some domains', async (t) => {
   await newDomain('chosen');
   const at = write('some', { 'chosen.yaml': films('chosen'), 'foreign.yaml': films('foreign') });
   t.regex((await signet('plan', at)).stderr, /documents and policy tests of `foreign` require/);
-  const planned = await signet('plan', at, '--domain', 'chosen', '--json');
+  const planned = await signet('plan', at, '--domain', 'chosen', '--domain', 'chosen', '--json');
   t.is(planned.status, 0, planned.stderr);
   const missing = await signet('plan', at, '--domain', 'films');
   t.deepEqual([missing.status, missing.stderr], [2, 'signet: --domain: folder `some` has no file of `films`\n']);

@@ -13,6 +13,11 @@ import { temporaryFolder } from '#support/temp';
 
 const pipe = new PassThrough();
 
+test('a list that a server cut is said to be cut', (t) => {
+  const text = planText(planOf([{}], { changesTotal: 12_000 }), pipe);
+  t.true(text.includes('\n1 of 12000 changes are listed\n'), text);
+});
+
 test('each domain with its changes and access, the totals at the end', (t) => {
   const changes = [
     {
