@@ -15,7 +15,7 @@ interface ExactQuery {
 
 /**
  * True if the policy of the domain grants an action of the server by its name. INVARIANT: only an ALLOW without conditions that writes action
- * and resource without wildcards gives it, so that a rule from before the action existed gives it to nobody by accident; any DENY counts.
+ * and resource without wildcards gives it, so that no older rule with a wildcard grants it by accident; any DENY counts.
  */
 export function grantsExactly(snapshot: Snapshot, query: ExactQuery, now: number, compared: Compared): boolean {
   const { principal, action, object } = query;

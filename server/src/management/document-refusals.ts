@@ -12,6 +12,9 @@ import { lostNames, removalWarnings } from './name-safeguards.ts';
 import { lostGroups } from './safeguards.ts';
 import { StoreAfter } from './store-after.ts';
 
+/** Options of plans and applies, as the API names them. */
+export const documentFlags = ['allowWildcard', 'removeMemberships', 'reuseName', 'strict'] as const;
+
 /** Strictness of the rules for documents. */
 export interface DocumentRules extends NameRules {
   /** True to refuse warnings as well. */

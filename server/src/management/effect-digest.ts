@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { DocumentProblem } from '../errors.ts';
 import type { AccessChange, ImpactTotals } from '../impact/impact.ts';
 import type { StoreState } from '../model/store.ts';
+import { documentFlags } from './document-refusals.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import type { JudgingOptions } from './judge-documents.ts';
 import type { ObjectChange } from './object-changes.ts';
@@ -25,14 +26,14 @@ export interface Effect {
  */
 export function effectDigest(
   { documents, cases }: DocumentFolder,
-  { allowWildcard = false, removeMemberships = false, reuseName = false, strict = false }: JudgingOptions,
+  options: JudgingOptions,
   { changes, impact, impactTotals, totals, refusals }: Effect,
   state: StoreState,
 ): string {
   const isWhole = impact !== undefined && impactTotals === undefined;
   const told = refusals.map(({ field, message }) => [field, message]);
   const parts = [
-    [allowWildcard, removeMemberships, reuseName, strict],
+    documentFlags.filter((flag) => options[flag] === true),
     ...[...documents, ...cases].map(({ source }) => source.value),
     changes,
     impact ?? null,

@@ -64,7 +64,8 @@ export async function judgeDocuments(
   // Rights in the domains that list what the changes remove decide whether these are named.
   const listing = author === undefined ? [] : await domainsListing(reader, changes);
   const wider = { ...world, domains: await withNeeded(reader, domains, listing) };
-  const judging = { ...rules, sees: (await rightsIn(reader, wider, author, now)).rights.sees };
+  const { sees } = listing.length === 0 ? rights : (await rightsIn(reader, wider, author, now)).rights;
+  const judging = { ...rules, sees };
   const elsewhere = await findElsewhere(reader, changes, judging);
   const refused = new Set(refusedWarnings(warnings, elsewhere, rules));
   return {

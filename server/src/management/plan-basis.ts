@@ -18,7 +18,7 @@ export interface PlanBasis {
   readonly switchedOff: SwitchedOff;
 }
 
-/** What was read for a plan. */
+/** Domains that were read for a plan, and those in which access may change. */
 interface ReadForPlan {
   readonly domains: ReadonlyMap<DomainName, DomainRecord>;
   readonly affected: readonly DomainName[];

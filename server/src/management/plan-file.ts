@@ -8,7 +8,7 @@ export const planDigestSchema = z
 
 const planFileSchema = z.strictObject({ format: z.literal('signet-plan-2'), digest: planDigestSchema });
 
-/** What `signet plan --out` writes. */
+/** Content of a file of `signet plan --out`. */
 type PlanFile = z.output<typeof planFileSchema>;
 
 export function planFileOf({ digest }: { readonly digest: string }): PlanFile {

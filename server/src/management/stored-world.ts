@@ -20,7 +20,7 @@ export interface StoredWorld {
   /** True if a domain that is in neither of them does not exist. */
   readonly isWhole: boolean;
   readonly switchedOff: SwitchedOff;
-  /** What the author of documents may look at; absent: everything. */
+  /** Predicate: the author of documents may look at an object; absent: at every one. */
   readonly sees?: Sees;
 }
 

@@ -40,7 +40,7 @@ function mentions(side: string | undefined, name: string): boolean {
 
 const recordsAStatement = 100;
 
-/** Those of the records, in their order, that hold the name anywhere: only these can be about it. */
+/** Ids of the records that hold the name anywhere, in their order: only these can be about it. */
 export async function recordsHolding(
   db: Kysely<Schema>,
   ids: readonly number[],

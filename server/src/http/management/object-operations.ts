@@ -33,7 +33,7 @@ import { manages, objectOf, type PathRight, views } from './path-rights.ts';
 import { answerChange, answerObject } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';
 
-/** What is asked of an object: parameters of the path, and the parsed body. */
+/** Request for an object: parameters of the path, and the parsed body. */
 interface AskedOfObject {
   readonly params: Readonly<Record<string, string | undefined>>;
   readonly body: unknown;

@@ -1,5 +1,6 @@
 import { InvalidRequestError } from '../../errors.ts';
 import { followed, type ManagementDeps } from '../../management/change-domain.ts';
+import { documentFlags } from '../../management/document-refusals.ts';
 import { planDigestSchema } from '../../management/plan-file.ts';
 import { parseReason } from '../../management/require-reason.ts';
 import { bodyText } from '../body.ts';
@@ -9,16 +10,14 @@ import type { PathRight } from './path-rights.ts';
 import { changeContextOf, flag, queryOf, signalOf } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';
 
-const flags = ['allowWildcard', 'removeMemberships', 'reuseName', 'strict'] as const;
-
 /** Routes that plan and apply the documents of many domains. The process that does it parses the body, too. */
 export function mountPlanRoutes(routes: ManagementRoutes, deps: ManagementRouteDeps): void {
   const files: PathRight = { kind: 'untold', why: 'the documents in the body name the domains' };
   routes.post(`${deps.basePath}/plan`, files, async (ctx) => {
-    answerJson(ctx, [await run(deps, ctx, queryOf(ctx, flags))]);
+    answerJson(ctx, [await run(deps, ctx, queryOf(ctx, documentFlags))]);
   });
   routes.post(`${deps.basePath}/apply`, files, async (ctx) => {
-    const query = queryOf(ctx, [...flags, 'plan', 'reason']);
+    const query = queryOf(ctx, [...documentFlags, 'plan', 'reason']);
     const digest = query.get('plan');
     if (digest === undefined) throw new InvalidRequestError(`plan is required: POST ${deps.basePath}/plan`);
     const parsed = planDigestSchema.safeParse(digest);
@@ -40,7 +39,7 @@ async function run(
   const { caller, certificate, context } = changeContextOf(ctx, reason === undefined ? undefined : parseReason(reason));
   // Plain data for another process.
   const presented = certificate && { serial: certificate.serial, issuedAt: certificate.issuedAt };
-  const rules = Object.fromEntries(flags.map((name) => [name, flag(query, name)]));
+  const rules = Object.fromEntries(documentFlags.map((name) => [name, flag(query, name)]));
   const job = {
     kind: plan === undefined ? ('plan' as const) : ('apply' as const),
     body: bodyText(ctx),

@@ -13,17 +13,15 @@ import {
 import { accountSchema, newDomainSchema } from '../../management/edits/edit-domains.ts';
 import { activeSchema } from '../../management/edits/edit-policies.ts';
 import { keySchema, serviceFieldsSchema } from '../../management/edits/edit-services.ts';
-import { planDigestSchema } from '../../management/plan-file.ts';
-import { filesSchema } from '../../management/plan-files.ts';
 import { managementPath as base } from '../management/index.ts';
 import { type ObjectOperationId, objectOperations } from '../management/object-operations.ts';
 import { accessChecks } from './access-operations.ts';
+import { documentOperations } from './document-operations.ts';
 import * as shapes from './management-shapes.ts';
 import { names } from './names.ts';
 import { type AnswerHeaders, type Operation, type Parameter, pageOf } from './operation.ts';
 import { questions } from './question-operations.ts';
 
-const flag = z.boolean().meta({ default: false });
 const domain = `${base}/domains/{domainName}`;
 const tag = 'management';
 
@@ -261,43 +259,6 @@ const records: readonly Operation[] = [
   ),
 ];
 
-const documentFlags: Readonly<Record<string, Parameter>> = {
-  allowWildcard: { says: 'allow `*` and prefix patterns as members', schema: flag },
-  removeMemberships: { says: 'remove deleted objects from the roles and groups that list them', schema: flag },
-  reuseName: { says: 'allow reuse of deleted names that are still reserved', schema: flag },
-  strict: { says: 'treat warnings as errors', schema: flag },
-};
-
-/** Operations on the files of a folder: `<domain>.yaml`, `<domain>.cases.yaml`. */
-const documents: readonly Operation[] = [
-  {
-    id: 'PlanDocuments',
-    method: 'post',
-    path: `${base}/plan`,
-    tag,
-    summary: 'Shows what domain documents would change, and runs policy tests',
-    query: documentFlags,
-    body: filesSchema,
-    answers: { 200: { says: 'the effect as the caller may know it, and its digest', schema: shapes.planShape } },
-    failures: [403, 503],
-  },
-  {
-    id: 'ApplyDocuments',
-    method: 'post',
-    path: `${base}/apply`,
-    tag,
-    summary: 'Applies domain documents in one transaction if their effect is the planned one',
-    query: {
-      plan: { says: '`digest` of the plan', schema: planDigestSchema, required: true },
-      ...documentFlags,
-      reason: { says: 'reason, recorded in the audit log', schema: z.string().meta({ maxLength: 1024 }) },
-    },
-    body: filesSchema,
-    answers: { 200: { says: 'what was applied', schema: shapes.appliedShape } },
-    failures: [403, 409, 503],
-  },
-];
-
 /** Every operation of the management API. */
 export const managementOperations: readonly Operation[] = [
   ...domains,
@@ -306,7 +267,7 @@ export const managementOperations: readonly Operation[] = [
   ...policies,
   ...services,
   ...records,
-  ...documents,
+  ...documentOperations(base, tag),
   ...questions(base, tag),
   ...accessChecks(base, tag, 'Management'),
 ];
