@@ -18,6 +18,7 @@ export const meanings = {
   signing_keys: 'keys',
   meta: null,
   changes: null,
+  change_requests: null,
   ended_names: null,
   instances: null,
   join_tokens: null,

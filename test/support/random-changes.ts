@@ -265,6 +265,25 @@ const methods = {
   formHolder: 'reads',
   endedNames: 'reads',
   isRevoked: 'reads',
+  protectedRoles: 'reads',
+  request: 'reads',
+  requests: 'reads',
+  openRequests: 'reads',
+  addRequest: (any, change) =>
+    change.addRequest({
+      state: 'open',
+      author: parsePrincipalName('user.anna'),
+      created: any.now,
+      expires: any.now + 1000,
+      domains: [any.domain],
+      needed: 1,
+      content: { kind: 'role', domain: any.domain, role: parseRoleName('reader'), seconds: 60 },
+      approvals: [],
+    }),
+  saveRequest: async (_, change) => {
+    const [found] = await change.requests({ limit: 1 });
+    if (found !== undefined) await change.saveRequest({ ...found, state: 'withdrawn' }, 'withdraw');
+  },
   domainNames: 'reads',
   signingKeys: 'reads',
   sealedKeys: 'reads',

@@ -37,6 +37,14 @@ export function plain<C extends string, Value extends string | number>(
   return { column, schema, sample, parse: same, show: same, toCell: same, fromCell: same };
 }
 
+/** A small number; 0 is the same as nothing, and left out of records. */
+export function count<C extends string>(column: C, max: number, sample: number): Field<C, number, number, number> {
+  const schema = z.int('must be an integer').min(0, 'must be at least 0').max(max, `must be at most ${max}`);
+  // An undefined value is left out of the record.
+  const parse = (value: number) => (value === 0 ? undefined : value) as number;
+  return { ...plain(column, schema, sample), parse };
+}
+
 /** The name of a domain, whether there is one or not. */
 export function domain<C extends string>(column: C, sample: string): Field<C, string, DomainName, string> {
   const parse = (text: string) => parseDomainName(text);

@@ -1,5 +1,14 @@
 import { z } from 'zod';
-import { descriptionSchema, domain, flag, httpsUrl, plain, secondsSchema, services, time } from './field-kinds.ts';
+import { count, descriptionSchema, domain, flag, httpsUrl, plain, secondsSchema, services, time } from './field-kinds.ts';
+
+/** Maximum of approvals that a change can need. */
+export const maxApprovals = 3;
+
+/** Time for which a role may be asked for. */
+const requestSecondsSchema = z
+  .int('must be an integer (seconds)')
+  .min(60, 'must be at least 60 seconds')
+  .max(2_592_000, 'must be at most 2,592,000 seconds (30 days)');
 
 export const awsAccountSchema = z.string().regex(/^\d{12}$/, 'must be 12 digits');
 
@@ -13,6 +22,8 @@ export const recordFields = {
     requireReason: flag('require_reason', false),
     /** Services whose hosts keep the bundle of this domain, where their updaters ask for that (decision 058). No permission. */
     bundleReaders: services('bundle_readers', 100, ['films.api', 'media.updater']),
+    /** Approvals by other persons that every change of the domain needs. */
+    approvals: count('approvals', maxApprovals, 1),
   },
   /** Upper bounds; where a domain has none, only the server's own ceiling counts. */
   limits: {
@@ -28,6 +39,10 @@ export const recordFields = {
     trust: domain('trust', 'media'),
     tokenExpirySeconds: plain('token_expiry_seconds', secondsSchema, 64),
     certExpirySeconds: plain('cert_expiry_seconds', secondsSchema, 65),
+    /** Approvals by other persons that a change of the role and of who is in it needs. */
+    approvals: count('approvals', maxApprovals, 1),
+    /** Maximum time for which anyone may ask for the role; absent: it cannot be asked for. */
+    requestSeconds: plain('request_seconds', requestSecondsSchema, 3600),
   },
   group: { description: plain('description', descriptionSchema, 'Critics') },
   member: {

@@ -157,7 +157,11 @@ export interface ChangeContext {
   readonly certificateSerial?: string;
 }
 
+/** What is done with a change request. */
+export type RequestAction = 'request' | 'approve' | 'reject' | 'withdraw' | 'expire' | 'break-glass' | 'review';
+
 export type AuditAction =
+  | RequestAction
   | 'create'
   | 'change'
   | 'delete'

@@ -1,5 +1,6 @@
-import type { DomainName, KeyId, PolicyName, ServiceName } from '@signet/policy-engine/names';
+import type { DomainName, KeyId, PolicyName, PrincipalName, RoleName, ServiceName } from '@signet/policy-engine/names';
 import type { CertificateStore, RecordedCertificate, Revocation, RevocationReason } from './certificate-store.ts';
+import type { ChangeRequest, RequestQuery } from './change-requests.ts';
 import type { DomainChange } from './domain-change.ts';
 import type { InstanceKey, InstanceStore } from './instance-store.ts';
 import type {
@@ -14,6 +15,7 @@ import type {
   MemberEntry,
   MemberRecord,
   QuotaKind,
+  RequestAction,
   SealedKey,
   ServiceRecord,
   SigningKeyRecord,
@@ -118,11 +120,33 @@ export interface StoreReader {
   endedNames(names: readonly string[]): Promise<readonly EndedName[]>;
   /** True if the certificate of this serial number was revoked. */
   isRevoked(serial: string): Promise<boolean>;
+  /** The roles of a domain whose change needs approvals. */
+  protectedRoles(domain: DomainName): Promise<readonly ProtectedRole[]>;
+  /** A change request by its number. */
+  request(id: number): Promise<ChangeRequest | undefined>;
+  requests(query: RequestQuery): Promise<readonly ChangeRequest[]>;
+  /** How many open requests an author has, and how many concern a domain. */
+  openRequests(author: PrincipalName, domain: DomainName): Promise<OpenRequests>;
+}
+
+/** A role whose change needs approvals by other persons. */
+export interface ProtectedRole {
+  readonly name: RoleName;
+  readonly approvals: number;
+}
+
+export interface OpenRequests {
+  readonly ofAuthor: number;
+  readonly ofDomain: number;
 }
 
 /** Transaction. Its writes are invisible to others before it commits. */
 export interface StoreTransaction extends StoreReader {
   domainNames(): Promise<readonly DomainName[]>;
+  /** Stores a new change request with its audit record, and answers its number. */
+  addRequest(request: Omit<ChangeRequest, 'id'>): Promise<number>;
+  /** Saves state and approvals of a change request, with an audit record of what was done. */
+  saveRequest(request: ChangeRequest, action: RequestAction, comment?: string): Promise<void>;
   /** Saves a change of what this transaction has read. A change without differences does nothing. */
   save(change: DomainChange): Promise<SaveOutcome>;
   /** False when there was none. The name keeps its policy version for the case that it is used again. */

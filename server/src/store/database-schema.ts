@@ -52,6 +52,24 @@ interface EndedNamesTable {
   ended_by: string;
 }
 
+/** Change requests; texts of JSON: `content`, `approvals`. */
+export interface ChangeRequestsTable {
+  id: number;
+  kind: string;
+  state: string;
+  author: string;
+  created_at: number;
+  expires_at: number;
+  closed_at: number | null;
+  reason: string | null;
+  /** The names of its domains, each between blanks. */
+  domains: string;
+  needed: number;
+  digest: string | null;
+  content: string;
+  approvals: string;
+}
+
 export interface CloudAccountsTable {
   domain: string;
   provider: string;
@@ -246,6 +264,7 @@ export interface SigningKeysTable {
 }
 
 export interface Schema {
+  change_requests: ChangeRequestsTable;
   meta: MetaTable;
   changes: ChangesTable;
   domains: DomainsTable;

@@ -4,10 +4,12 @@ import {
   type PolicyName,
   type PrincipalName,
   parseDomainName,
+  parseRoleName,
   type ServiceName,
   splitPrincipal,
 } from '@signet/policy-engine/names';
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { ChangeRequest, RequestQuery } from '../model/change-requests.ts';
 import type {
   AssertionCount,
   DomainAttributes,
@@ -28,6 +30,8 @@ import type {
   FormHolder,
   MemberSearch,
   Membership,
+  OpenRequests,
+  ProtectedRole,
   StoreReader,
   StoreState,
   SwitchedOff,
@@ -41,6 +45,7 @@ import { readEntries, readMemberPage } from './read-members.ts';
 import { readPolicies, readPolicyBytes } from './read-policies.ts';
 import { readServices, servicesOf } from './read-services.ts';
 import { isRevoked } from './record-certificate.ts';
+import { countOpen, readRequest, readRequests } from './request-rows.ts';
 import { chunks } from './row-values.ts';
 
 const valuesAStatement = 500;
@@ -233,6 +238,24 @@ export class KyselyStoreReader implements StoreReader {
 
   isRevoked(serial: string): Promise<boolean> {
     return isRevoked(this.#db, serial);
+  }
+
+  async protectedRoles(domain: DomainName): Promise<readonly ProtectedRole[]> {
+    const rows = this.#db.selectFrom('roles').select(['name', 'approvals']).where('domain', '=', domain);
+    const found = await rows.where('approvals', '>', 0).execute();
+    return found.map(({ name, approvals }) => ({ name: parseRoleName(name), approvals: approvals ?? 0 }));
+  }
+
+  request(id: number): Promise<ChangeRequest | undefined> {
+    return readRequest(this.#db, id);
+  }
+
+  requests(query: RequestQuery): Promise<readonly ChangeRequest[]> {
+    return readRequests(this.#db, query);
+  }
+
+  openRequests(author: PrincipalName, domain: DomainName): Promise<OpenRequests> {
+    return countOpen(this.#db, author, domain);
   }
 }
 

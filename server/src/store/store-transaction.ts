@@ -5,7 +5,8 @@ import type { RecordedCertificate, Revocation, RevocationReason } from '../model
 import { type DomainChange, isEmpty } from '../model/domain-change.ts';
 import { emptyDomain } from '../model/empty-domain.ts';
 import type { InstanceKey } from '../model/instance-store.ts';
-import type { AuditRecord, ChangeContext, SealedKey, SigningKeyRecord } from '../model/records.ts';
+import type { ChangeRequest } from '../model/change-requests.ts';
+import type { AuditRecord, ChangeContext, RequestAction, SealedKey, SigningKeyRecord } from '../model/records.ts';
 import type { LiveSshCertificate, SshSelection } from '../model/ssh-selection.ts';
 import type { ObjectKey, SaveOutcome, StoreState, StoreTransaction } from '../model/store.ts';
 import { jsonInSteps } from '../steps/json-steps.ts';
@@ -21,6 +22,7 @@ import { beginDomain, endDomain, followNames, type NamesContext } from './end-na
 import { claimDnsForm } from './name-rows.ts';
 import { leaveEpoch } from './new-epoch.ts';
 import { recordCertificate } from './record-certificate.ts';
+import { insertRequest, updateRequest } from './request-rows.ts';
 import { insertSigningKey, readSealedKeys, readSigningKeys } from './signing-key-rows.ts';
 import { readLiveSshCertificates } from './ssh-certificate-rows.ts';
 import { KyselyStoreReader } from './store-reader.ts';
@@ -79,6 +81,26 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     if (before === undefined) await beginDomain(this.#names(), name);
     await followNames(this.#names(), change);
     return { kind: before === undefined ? 'created' : 'changed', version };
+  }
+
+  async addRequest(request: Omit<ChangeRequest, 'id'>): Promise<number> {
+    const id = this.#nextId++;
+    this.#touch([]);
+    await insertRequest(this.#db, { ...request, id });
+    await this.#auditRequest({ ...request, id }, request.state === 'unreviewed' ? 'break-glass' : 'request');
+    return id;
+  }
+
+  async saveRequest(request: ChangeRequest, action: RequestAction, comment?: string): Promise<void> {
+    this.#touch([]);
+    await updateRequest(this.#db, request);
+    await this.#auditRequest(request, action, comment);
+  }
+
+  async #auditRequest({ id, state, content, domains }: ChangeRequest, action: RequestAction, comment?: string) {
+    const { kind } = content;
+    const after = JSON.stringify({ state, kind, domains, ...(comment !== undefined && { comment }) });
+    await this.#audit({ action, subject: `request.${id}`, after });
   }
 
   async deleteDomain(name: DomainName): Promise<boolean> {

@@ -31,6 +31,7 @@ const fieldOptions: Readonly<Record<Exclude<keyof DomainFields, 'enabled'>, read
     '--bundle-readers <services...>',
     'services whose hosts may follow the policy bundle of this domain automatically',
   ],
+  approvals: ['--approvals <number>', 'approvals by other persons that every change needs (0 to 3)'],
 };
 
 /** `signet domain …`. */

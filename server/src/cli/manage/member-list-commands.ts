@@ -24,6 +24,8 @@ interface PutOptions extends WriteOptions {
   readonly trust?: string;
   readonly tokenExpiry?: number;
   readonly certExpiry?: number;
+  readonly approvals?: number;
+  readonly requestSeconds?: number;
 }
 
 interface AddOptions extends WriteOptions {
@@ -39,7 +41,9 @@ export function roleCommand(): Command {
     .find((one) => one.name() === 'create')
     ?.option('--trust <domain>', 'delegate the membership of the role to this domain')
     .option('--token-expiry <seconds>', 'maximum lifetime of tokens with the role', wholeNumber)
-    .option('--cert-expiry <seconds>', 'maximum lifetime of role certificates', wholeNumber);
+    .option('--cert-expiry <seconds>', 'maximum lifetime of role certificates', wholeNumber)
+    .option('--approvals <number>', 'approvals by other persons that a change of the role needs (0 to 3)', wholeNumber)
+    .option('--request-seconds <seconds>', 'maximum time for which anyone may ask for the role', wholeNumber);
   return command;
 }
 
@@ -73,6 +77,8 @@ function listCommands(kind: 'role' | 'group', description: string): Command {
               trust: o.trust,
               tokenExpirySeconds: o.tokenExpiry,
               certExpirySeconds: o.certExpiry,
+              approvals: o.approvals,
+              requestSeconds: o.requestSeconds,
             };
             return write(o, { method: 'PUT', path: [...all(domain), name], body: given(own) });
           }),

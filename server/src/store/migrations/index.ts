@@ -18,6 +18,7 @@ import { keepRevocationLists } from './016-revocation-lists.ts';
 import { addSealedKeys } from './017-sealed-keys.ts';
 import { orderReviews, reviewsInOrder } from './018-reviews-in-order.ts';
 import { addBundleReaders } from './019-bundle-readers.ts';
+import { addApprovals } from './020-approvals.ts';
 
 /**
  * Every step of the schema, in order. A step that was released is never edited: a new one is added below it, and `npm run reference` writes down
@@ -42,6 +43,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '017-sealed-keys': { up: addSealedKeys },
   '018-reviews-in-order': { up: orderReviews },
   '019-bundle-readers': { up: addBundleReaders },
+  '020-approvals': { up: addApprovals },
 };
 
 /**

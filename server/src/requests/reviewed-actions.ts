@@ -1,0 +1,2 @@
+/** Actions by which a principal changes a protected domain without approvals; granted by their exact names alone. */
+export const reviewedActions = ['apply_reviewed', 'break_glass'] as const;
