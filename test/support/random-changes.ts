@@ -9,6 +9,7 @@ import {
   parsePathElement,
   parsePolicyName,
   parsePrincipalName,
+  parseRoleName,
   parseServiceName,
 } from '@signet/policy-engine/names';
 import { DomainError } from '@signet/server/errors';
