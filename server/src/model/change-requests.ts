@@ -1,7 +1,7 @@
 import type { DomainName, PrincipalName, RoleName } from '@signet/policy-engine/names';
 
 /** Change that waits for the approval of other persons, or was made in an emergency and waits for their review. */
-export interface ChangeRequest {
+export interface StoredRequest {
   readonly id: number;
   readonly state: RequestState;
   readonly author: PrincipalName;

@@ -1,5 +1,15 @@
 import { z } from 'zod';
-import { count, descriptionSchema, domain, flag, httpsUrl, plain, secondsSchema, services, time } from './field-kinds.ts';
+import {
+  count,
+  descriptionSchema,
+  domain,
+  flag,
+  httpsUrl,
+  plain,
+  secondsSchema,
+  services,
+  time,
+} from './field-kinds.ts';
 
 /** Maximum of approvals that a change can need. */
 export const maxApprovals = 3;

@@ -1,6 +1,6 @@
 import type { DomainName, KeyId, PolicyName, PrincipalName, RoleName, ServiceName } from '@signet/policy-engine/names';
 import type { CertificateStore, RecordedCertificate, Revocation, RevocationReason } from './certificate-store.ts';
-import type { ChangeRequest, RequestQuery } from './change-requests.ts';
+import type { RequestQuery, StoredRequest } from './change-requests.ts';
 import type { DomainChange } from './domain-change.ts';
 import type { InstanceKey, InstanceStore } from './instance-store.ts';
 import type {
@@ -123,8 +123,8 @@ export interface StoreReader {
   /** The roles of a domain whose change needs approvals. */
   protectedRoles(domain: DomainName): Promise<readonly ProtectedRole[]>;
   /** A change request by its number. */
-  request(id: number): Promise<ChangeRequest | undefined>;
-  requests(query: RequestQuery): Promise<readonly ChangeRequest[]>;
+  request(id: number): Promise<StoredRequest | undefined>;
+  requests(query: RequestQuery): Promise<readonly StoredRequest[]>;
   /** How many open requests an author has, and how many concern a domain. */
   openRequests(author: PrincipalName, domain: DomainName): Promise<OpenRequests>;
 }
@@ -144,9 +144,9 @@ export interface OpenRequests {
 export interface StoreTransaction extends StoreReader {
   domainNames(): Promise<readonly DomainName[]>;
   /** Stores a new change request with its audit record, and answers its number. */
-  addRequest(request: Omit<ChangeRequest, 'id'>): Promise<number>;
+  addRequest(request: Omit<StoredRequest, 'id'>): Promise<number>;
   /** Saves state and approvals of a change request, with an audit record of what was done. */
-  saveRequest(request: ChangeRequest, action: RequestAction, comment?: string): Promise<void>;
+  saveRequest(request: StoredRequest, action: RequestAction, comment?: string): Promise<void>;
   /** Saves a change of what this transaction has read. A change without differences does nothing. */
   save(change: DomainChange): Promise<SaveOutcome>;
   /** False when there was none. The name keeps its policy version for the case that it is used again. */

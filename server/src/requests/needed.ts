@@ -94,7 +94,9 @@ async function domainsOpenedBy(change: DomainChange, reader: StoreReader): Promi
     for (const domain of await reader.domainsWithMember({ names: listed, prefixes: [] })) {
       const attributes = await reader.attributes(domain);
       if (attributes?.approvals === undefined || found.has(domain)) continue;
-      const roles = (await reader.entries(domain, listed)).flatMap(({ list }) => (list.kind === 'role' ? [list.name] : []));
+      const roles = (await reader.entries(domain, listed)).flatMap(({ list }) =>
+        list.kind === 'role' ? [list.name] : [],
+      );
       if (await actsAlone(domain, roles, reader)) found.set(domain, { domain, approvals: attributes.approvals });
     }
   }

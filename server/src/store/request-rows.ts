@@ -1,21 +1,21 @@
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
 import type { Kysely, Selectable } from 'kysely';
-import type { ChangeRequest, RequestQuery } from '../model/change-requests.ts';
+import type { RequestQuery, StoredRequest } from '../model/change-requests.ts';
 import type { ChangeRequestsTable, Schema } from './database-schema.ts';
 
 /* Rows of change requests. Domains stand between blanks, so that one of them is found by its text. */
 
-export async function insertRequest(db: Kysely<Schema>, request: ChangeRequest): Promise<void> {
+export async function insertRequest(db: Kysely<Schema>, request: StoredRequest): Promise<void> {
   await db.insertInto('change_requests').values(rowOf(request)).execute();
 }
 
 /** Saves what of a request may change: its state and its approvals. */
-export async function updateRequest(db: Kysely<Schema>, request: ChangeRequest): Promise<void> {
+export async function updateRequest(db: Kysely<Schema>, request: StoredRequest): Promise<void> {
   const { state, closed_at, approvals } = rowOf(request);
   await db.updateTable('change_requests').set({ state, closed_at, approvals }).where('id', '=', request.id).execute();
 }
 
-export async function readRequest(db: Kysely<Schema>, id: number): Promise<ChangeRequest | undefined> {
+export async function readRequest(db: Kysely<Schema>, id: number): Promise<StoredRequest | undefined> {
   const row = await db.selectFrom('change_requests').selectAll().where('id', '=', id).executeTakeFirst();
   return row && requestOf(row);
 }
@@ -24,7 +24,7 @@ export async function readRequest(db: Kysely<Schema>, id: number): Promise<Chang
 export async function readRequests(
   db: Kysely<Schema>,
   { state, domain, author, before, limit }: RequestQuery,
-): Promise<readonly ChangeRequest[]> {
+): Promise<readonly StoredRequest[]> {
   let rows = db.selectFrom('change_requests').selectAll().orderBy('id', 'desc').limit(limit);
   if (state !== undefined) rows = rows.where('state', '=', state);
   if (author !== undefined) rows = rows.where('author', '=', author);
@@ -50,7 +50,7 @@ export async function countOpen(
   };
 }
 
-function rowOf(request: ChangeRequest): Selectable<ChangeRequestsTable> {
+function rowOf(request: StoredRequest): Selectable<ChangeRequestsTable> {
   const { id, state, author, created, expires, closed, reason, domains, needed, digest, content, approvals } = request;
   return {
     id,
@@ -69,12 +69,12 @@ function rowOf(request: ChangeRequest): Selectable<ChangeRequestsTable> {
   };
 }
 
-function requestOf(row: Selectable<ChangeRequestsTable>): ChangeRequest {
+function requestOf(row: Selectable<ChangeRequestsTable>): StoredRequest {
   const { id, state, author, created_at, expires_at, closed_at, reason, domains, needed, digest } = row;
   // Written by `rowOf` alone.
   return {
     id,
-    state: state as ChangeRequest['state'],
+    state: state as StoredRequest['state'],
     author: author as PrincipalName,
     created: created_at,
     expires: expires_at,
@@ -83,7 +83,7 @@ function requestOf(row: Selectable<ChangeRequestsTable>): ChangeRequest {
     domains: domains.trim().split(' ') as DomainName[],
     needed,
     ...(digest !== null && { digest }),
-    content: JSON.parse(row.content) as ChangeRequest['content'],
-    approvals: JSON.parse(row.approvals) as ChangeRequest['approvals'],
+    content: JSON.parse(row.content) as StoredRequest['content'],
+    approvals: JSON.parse(row.approvals) as StoredRequest['approvals'],
   };
 }

@@ -9,7 +9,7 @@ import {
   splitPrincipal,
 } from '@signet/policy-engine/names';
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
-import type { ChangeRequest, RequestQuery } from '../model/change-requests.ts';
+import type { RequestQuery, StoredRequest } from '../model/change-requests.ts';
 import type {
   AssertionCount,
   DomainAttributes,
@@ -246,11 +246,11 @@ export class KyselyStoreReader implements StoreReader {
     return found.map(({ name, approvals }) => ({ name: parseRoleName(name), approvals: approvals ?? 0 }));
   }
 
-  request(id: number): Promise<ChangeRequest | undefined> {
+  request(id: number): Promise<StoredRequest | undefined> {
     return readRequest(this.#db, id);
   }
 
-  requests(query: RequestQuery): Promise<readonly ChangeRequest[]> {
+  requests(query: RequestQuery): Promise<readonly StoredRequest[]> {
     return readRequests(this.#db, query);
   }
 

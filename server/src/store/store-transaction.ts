@@ -2,10 +2,10 @@ import { runInSlices } from '@signet/policy-engine/internal/slices';
 import { type DomainName, parseDomainName, servicePrincipal } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
 import type { RecordedCertificate, Revocation, RevocationReason } from '../model/certificate-store.ts';
+import type { StoredRequest } from '../model/change-requests.ts';
 import { type DomainChange, isEmpty } from '../model/domain-change.ts';
 import { emptyDomain } from '../model/empty-domain.ts';
 import type { InstanceKey } from '../model/instance-store.ts';
-import type { ChangeRequest } from '../model/change-requests.ts';
 import type { AuditRecord, ChangeContext, RequestAction, SealedKey, SigningKeyRecord } from '../model/records.ts';
 import type { LiveSshCertificate, SshSelection } from '../model/ssh-selection.ts';
 import type { ObjectKey, SaveOutcome, StoreState, StoreTransaction } from '../model/store.ts';
@@ -83,7 +83,7 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     return { kind: before === undefined ? 'created' : 'changed', version };
   }
 
-  async addRequest(request: Omit<ChangeRequest, 'id'>): Promise<number> {
+  async addRequest(request: Omit<StoredRequest, 'id'>): Promise<number> {
     const id = this.#nextId++;
     this.#touch([]);
     await insertRequest(this.#db, { ...request, id });
@@ -91,13 +91,13 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     return id;
   }
 
-  async saveRequest(request: ChangeRequest, action: RequestAction, comment?: string): Promise<void> {
+  async saveRequest(request: StoredRequest, action: RequestAction, comment?: string): Promise<void> {
     this.#touch([]);
     await updateRequest(this.#db, request);
     await this.#auditRequest(request, action, comment);
   }
 
-  async #auditRequest({ id, state, content, domains }: ChangeRequest, action: RequestAction, comment?: string) {
+  async #auditRequest({ id, state, content, domains }: StoredRequest, action: RequestAction, comment?: string) {
     const { kind } = content;
     const after = JSON.stringify({ state, kind, domains, ...(comment !== undefined && { comment }) });
     await this.#audit({ action, subject: `request.${id}`, after });
