@@ -1,9 +1,9 @@
 import { type DomainName, foldAscii, fullRoleName, type RoleName, servicePrincipal } from '@signet/policy-engine/names';
 import { matchesPattern } from '@signet/policy-engine/policy';
-import { wildcardsOf } from '../management/affected-domains.ts';
-import { type DomainChange, isEmpty, listName, written } from '../model/domain-change.ts';
-import type { PolicyRecord } from '../model/records.ts';
-import type { ProtectedRole, StoreReader } from '../model/store.ts';
+import { wildcardsOf } from '../affected-domains.ts';
+import { type DomainChange, isEmpty, listName, written } from '../../model/domain-change.ts';
+import type { PolicyRecord } from '../../model/records.ts';
+import type { ProtectedRole, StoreReader } from '../../model/store.ts';
 import { reviewedActions } from './reviewed-actions.ts';
 
 /** Approvals by other persons that a change needs. */
