@@ -14,13 +14,14 @@ import {
 } from '@signet/policy-engine/names';
 import { DomainError } from '@signet/server/errors';
 import { applyDocuments } from '@signet/server/management/apply-documents';
-import { changeDomain, type DomainEdit, type ManagementDeps } from '@signet/server/management/change-domain';
+import { changeDomain, type ManagementDeps } from '@signet/server/management/change-domain';
 import { createDomain, deleteDomain } from '@signet/server/management/create-domain';
 import { readDocumentFolder } from '@signet/server/management/documents/read-folder';
 import * as domainEdits from '@signet/server/management/edits/edit-domains';
 import * as listEdits from '@signet/server/management/edits/edit-member-lists';
 import * as policyEdits from '@signet/server/management/edits/edit-policies';
 import * as serviceEdits from '@signet/server/management/edits/edit-services';
+import type { DomainEdit } from '@signet/server/management/judge-edit';
 import { noDiff, unchanged, withList } from '@signet/server/model/domain-change';
 import { jwkThumbprint } from '@signet/server/model/jwk-thumbprint';
 import type { SigningKeyRecord } from '@signet/server/model/records';

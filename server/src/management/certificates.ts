@@ -8,7 +8,8 @@ import { type CertificateRecord, type CertificateRow, revocationReasons } from '
 import type { Compared } from '../roles/granted-roles.ts';
 import { isUser, type Snapshot } from '../snapshot/snapshot.ts';
 import { issueTimeOf } from '../x509/build-certificate.ts';
-import { asAsked, type ChangeRequest, changeAndFollow, type ManagementDeps } from './change-domain.ts';
+import { asAsked, changeAndFollow, type ManagementDeps } from './change-domain.ts';
+import type { ChangeRequest } from './judge-edit.ts';
 import { rightsOf, systemDomain } from './rights.ts';
 
 /** Maximum of hexadecimal digits in a serial number: twenty octets (RFC 5280 §4.1.2.2). */

@@ -1,6 +1,6 @@
 import type { DocumentProblem } from '../errors.ts';
-import type { DomainChange } from '../model/domain-change.ts';
-import type { DomainContent, DomainRecord, Quotas } from '../model/records.ts';
+import type { MovedDomain } from '../model/domain-change.ts';
+import type { Quotas } from '../model/records.ts';
 import type { StoreReader } from '../model/store.ts';
 import type { NameRules, Sees } from './change-rule.ts';
 import { findFaults } from './check-change.ts';
@@ -15,6 +15,12 @@ import { StoreAfter } from './store-after.ts';
 /** Options of plans and applies, as the API names them. */
 export const documentFlags = ['allowWildcard', 'removeMemberships', 'reuseName', 'strict'] as const;
 
+export type DocumentFlag = (typeof documentFlags)[number];
+
+export function flagsOf(rules: Readonly<Partial<Record<DocumentFlag, boolean | undefined>>>): readonly DocumentFlag[] {
+  return documentFlags.filter((flag) => rules[flag] === true);
+}
+
 /** Strictness of the rules for documents. */
 export interface DocumentRules extends NameRules {
   /** True to refuse warnings as well. */
@@ -26,11 +32,8 @@ export interface DocumentRules extends NameRules {
 }
 
 /** A domain as a document wants it, and what that changes. */
-export interface DocumentChange {
+export interface DocumentChange extends MovedDomain {
   readonly document: DomainDocument;
-  readonly before: DomainRecord | undefined;
-  readonly after: DomainContent;
-  readonly change: DomainChange;
 }
 
 /** The rules, and what the author of the documents may look at. */

@@ -8,6 +8,7 @@ import { createWorkProcess, JobError } from '../work-process/work-process.ts';
 import type { ImpactAnswer, ImpactQuestion } from './find-impact.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 import type { DocumentsAnswer, DocumentsJob } from './plan-job.ts';
+import type { RequestAnswer, RequestJob } from './requests/request-job.ts';
 
 /** Dry runs, plans and applies: one at a time for each principal, found in a process beside the request loop. */
 export interface DryRuns {
@@ -23,6 +24,11 @@ export interface DryRuns {
    * `TooManyRequestsError` and `ServiceUnavailableError`.
    */
   runDocuments(job: Omit<DocumentsJob, 'place'>, signal?: AbortSignal): Promise<Uint8Array>;
+  /** Does what is asked of a change request. Throws as `runDocuments`. */
+  runRequest(
+    job: Omit<RequestJob, 'place'>,
+    signal?: AbortSignal,
+  ): Promise<Exclude<RequestAnswer, { readonly kind: 'failed' }>>;
   close(): Promise<void>;
 }
 
@@ -73,7 +79,17 @@ export function openDryRuns({ place, logger }: { readonly place: StorePlace; rea
         if (answer.kind === 'json') return answer.json;
         throw new RelayedError(answer.failure);
       } catch (error) {
-        throw error instanceof RelayedError ? error : documentsFailure(error, job, logger);
+        throw error instanceof RelayedError ? error : documentsFailure(error, { caller, kind: job.kind }, logger);
+      }
+    },
+    runRequest: async (job, signal) => {
+      const { caller } = job.by;
+      try {
+        const answer = (await helper.run({ ...job, place }, laneOf(caller), signal)) as RequestAnswer;
+        if (answer.kind === 'answer') return answer;
+        throw new RelayedError(answer.failure);
+      } catch (error) {
+        throw error instanceof RelayedError ? error : documentsFailure(error, { caller, kind: job.task.kind }, logger);
       }
     },
     close: () => helper.close(),
@@ -105,10 +121,9 @@ function answerTo(error: unknown, { caller, domain }: ImpactQuestion, logger: Lo
 
 function documentsFailure(
   error: unknown,
-  { kind, options }: Pick<DocumentsJob, 'kind' | 'options'>,
+  { caller, kind }: { readonly caller: PrincipalName; readonly kind: string },
   logger: Logger,
 ): Error {
-  const { caller } = options.author;
   const reason = reasonOf(error, caller);
   logger.warn({ caller, job: kind, reason, error: String(error) }, 'documents were not planned or applied');
   if (reason === 'aborted' || reason === 'time') {

@@ -10,7 +10,7 @@ import { affectedDomains } from './affected-domains.ts';
 import { asRecord } from './check-documents.ts';
 import { neededDomains } from './documents/references.ts';
 import { applyDelta, type DomainDelta } from './domain-delta.ts';
-import { unlessEntangled } from './plan-documents.ts';
+import { unlessEntangled } from './find-effect.ts';
 import { rightsOf, systemDomain } from './rights.ts';
 import { comparable, snapshotOf, withNeeded } from './stored-world.ts';
 

@@ -98,10 +98,10 @@ async function rightsIn(
   const known = await withNeeded(reader, domains, [systemDomain, ...(own === undefined ? [] : [own])]);
   const snapshot = snapshotOf({ domains: known, switchedOff });
   await requireAsker(reader, snapshot, { principal: author.caller, certificate: author.certificate });
-  const { seesAll, sees, operates, require } = rightsOf(snapshot, author.caller, now);
+  const { seesAll, sees, operates, ...others } = rightsOf(snapshot, author.caller, now);
   const rights: AuthorRights = {
+    ...others,
     operates,
-    require,
     seesAll: (domain) => seesAll(domain) || operates(domain),
     sees: (domain, object) => sees(domain, object) || operates(domain),
   };

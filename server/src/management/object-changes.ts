@@ -31,6 +31,10 @@ export interface ObjectChange {
   readonly fields?: readonly FieldChange[];
 }
 
+export function deletionOf(domain: DomainName): ObjectChange {
+  return { change: 'delete', kind: 'domain', domain, name: domain };
+}
+
 type OwnChange = Omit<ObjectChange, 'domain'>;
 
 interface Kind<Item> {

@@ -1,10 +1,9 @@
 import type { DomainName } from '@signet/policy-engine/names';
-import type { DomainChange } from '../model/domain-change.ts';
+import type { DomainChange, MovedDomain } from '../model/domain-change.ts';
 import type { DomainRecord } from '../model/records.ts';
 import { isSameState } from '../model/snapshot-source.ts';
 import type { StoreReader, StoreState, SwitchedOff } from '../model/store.ts';
 import { affectedDomains } from './affected-domains.ts';
-import type { DocumentChange } from './document-refusals.ts';
 import { neededDomains } from './documents/references.ts';
 
 /** Part of a store that a plan was made on: its effect is the same as long as that stays. */
@@ -27,11 +26,11 @@ interface ReadForPlan {
 
 export function basisOf(
   state: StoreState,
-  documents: readonly DocumentChange[],
+  moved: readonly MovedDomain[],
   { domains, affected, switchedOff }: ReadForPlan,
 ): PlanBasis {
-  const changes = documents.map(({ change }) => change);
-  const wanted = neededDomains([...domains.values(), ...documents.map(({ after }) => after)]);
+  const changes = moved.map(({ change }) => change);
+  const wanted = neededDomains([...domains.values(), ...moved.map(({ after }) => after)]);
   const named = new Set([...wanted, ...changes.map(({ name }) => name), ...affected]);
   return {
     state,

@@ -1,23 +1,15 @@
-import { runInSlices } from '@signet/policy-engine/internal/slices';
+import type { DomainName } from '@signet/policy-engine/names';
 import { type DocumentProblem, PolicyTestsFailedError } from '../errors.ts';
-import { PatternsTooComplexError } from '../impact/atoms.ts';
-import { foldedImpactInSteps } from '../impact/fold.ts';
-import { usualBounds, Work } from '../impact/work.ts';
 import { isEmpty } from '../model/domain-change.ts';
 import type { Store, StoreReader } from '../model/store.ts';
-import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { OnProgress } from '../steps/progress.ts';
-import type { Steps } from '../steps/steps.ts';
-import { affectedDomains } from './affected-domains.ts';
-import { asRecord } from './check-documents.ts';
 import type { DocumentChange } from './document-refusals.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
-import { type Effect, effectDigest } from './effect-digest.ts';
+import { askedByDocuments, type Effect, effectDigest } from './effect-digest.ts';
+import { effectOf, readSides } from './find-effect.ts';
 import { type JudgingOptions, judgeDocuments } from './judge-documents.ts';
-import { describeChanges } from './object-changes.ts';
-import { basisOf, type PlanBasis } from './plan-basis.ts';
-import { planTotals } from './plan-totals.ts';
-import { comparable, snapshotOf, withNeeded } from './stored-world.ts';
+import type { PlanBasis } from './plan-basis.ts';
+import { approvalsOf, neededForAll } from './requests/needed.ts';
 
 /** Effect of documents as their author may know it, and what else to look at before they are applied. */
 export interface Plan extends Effect {
@@ -27,6 +19,8 @@ export interface Plan extends Effect {
   readonly change: readonly [epoch: number, counter: number];
   /** How many changes there are, where a response lists not all of them. */
   readonly changesTotal?: number;
+  /** Approvals that the changes of domains need; absent if none. */
+  readonly needs?: Readonly<Record<DomainName, number>>;
   readonly casesPassed: number;
   readonly warnings: readonly DocumentProblem[];
 }
@@ -61,37 +55,15 @@ export async function makePlan(
   now: number,
   { onProgress, ...rules }: PlanOptions,
 ): Promise<MadePlan> {
-  const { state, judged, moved, before, basis } = await store.view((reader) => readSides(reader, folder, now, rules));
-  const { snapshot: after } = compileSnapshot(before, {
-    state,
-    since: before,
-    domains: moved
-      .flatMap((change) => comparable(change.after, change.before))
-      .map((content) => asRecord(content, now)),
-    deleted: [],
-    signingKeys: [],
-  });
-  const comparison = {
-    before,
-    after,
-    now,
-    work: new Work(usualBounds),
-    ...(onProgress !== undefined && { onProgress }),
-  };
-  const own = new Set(moved.map(({ change }) => change.name));
-  const impact = await unlessEntangled(foldedImpactInSteps(comparison, own, judged.rights));
-  const changes = moved.flatMap(({ change }) => describeChanges(change));
-  const effect: Effect = {
-    changes,
-    totals: planTotals(changes, impact?.changes, impact?.totals),
-    ...(impact !== undefined && { impact: impact.changes }),
-    ...(impact?.totals !== undefined && { impactTotals: impact.totals }),
-    refusals: judged.refusals,
-  };
+  const { judged, needs, sides } = await store.view((reader) => readPlan(reader, folder, now, rules));
+  const found = await effectOf(sides, judged.rights, { now, ...(onProgress !== undefined && { onProgress }) });
+  const effect: Effect = { ...found, refusals: judged.refusals };
+  const { state, moved, basis } = sides;
   const plan = {
-    digest: effectDigest(folder, rules, effect, state),
+    digest: effectDigest(askedByDocuments(folder, rules), effect, state),
     change: [state.epoch, state.counter] as const,
     ...effect,
+    ...(needs.size > 0 && { needs: approvalsOf(needs) }),
     casesPassed: judged.cases.passed,
     warnings: [...judged.warnings, ...missingReasons(moved)],
   };
@@ -99,24 +71,13 @@ export async function makePlan(
 }
 
 /** The part of the store that decides about the documents, and how they change it. */
-async function readSides(reader: StoreReader, folder: DocumentFolder, now: number, rules: JudgingOptions) {
+async function readPlan(reader: StoreReader, folder: DocumentFolder, now: number, rules: JudgingOptions) {
   const judged = await judgeDocuments(reader, folder, now, rules);
   if (judged.cases.failures.length > 0) throw new PolicyTestsFailedError(judged.cases.failures);
   const moved = judged.changes.filter(({ change }) => !isEmpty(change));
-  const affected = await affectedDomains(
-    reader,
-    moved.map(({ change }) => change),
-  );
-  const domains = await withNeeded(reader, judged.domains, affected);
-  const switchedOff = await reader.switchedOff();
-  const state = reader.state();
-  return {
-    state,
-    judged,
-    moved,
-    before: snapshotOf({ domains, switchedOff }),
-    basis: basisOf(state, moved, { domains, affected, switchedOff }),
-  };
+  const needs = await neededForAll(moved, reader);
+  const sides = await readSides(reader, moved, judged.domains, now);
+  return { judged, needs, sides: { ...sides, moved } };
 }
 
 /** Domains that want to know why: an apply without a reason is refused. */
@@ -124,14 +85,4 @@ function missingReasons(moved: readonly DocumentChange[]): DocumentProblem[] {
   return moved
     .filter(({ before }) => before?.requireReason === true)
     .map(({ document: { source } }) => source.problem(['domain'], 'the domain asks for a reason: apply with --reason'));
-}
-
-/** Runs an analysis of patterns; undefined where they are too entangled for it. */
-export async function unlessEntangled<Result>(steps: Steps<Result>): Promise<Result | undefined> {
-  try {
-    return await runInSlices(steps);
-  } catch (error) {
-    if (error instanceof PatternsTooComplexError) return undefined;
-    throw error;
-  }
 }

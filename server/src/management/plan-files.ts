@@ -16,14 +16,25 @@ export const filesSchema = z.strictObject({
     .max(maxFiles),
 });
 
-/** Reads the files of a body. Throws `InvalidRequestError`, `TooLargeError`, `InvalidDocumentError`. */
-export function readFiles(body: string): DocumentFolder {
+/** File of a request. */
+export interface RequestFile {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Reads the files of a body. Throws `InvalidRequestError`, `TooLargeError`. */
+export function readFiles(body: string): readonly RequestFile[] {
   const { files } = parseBody(filesSchema, jsonOf(body));
   const names = new Set<string>();
   for (const [index, { name }] of files.entries()) {
     if (names.has(name)) throw new InvalidRequestError(`\`files[${index}].name\` stands twice`);
     names.add(name);
   }
+  return files;
+}
+
+/** Parses files. Throws `InvalidDocumentError`, `InvalidRequestError`. */
+export function filesFolder(files: readonly RequestFile[]): DocumentFolder {
   const sorted = files.map(({ name, text }): FolderFile => ({ file: name, text }));
   return parseFolder(sorted.sort((a, b) => (a.file < b.file ? -1 : 1)));
 }

@@ -7,7 +7,7 @@ import { applyDocuments } from './apply-documents.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import type { DocumentAuthor, JudgingOptions } from './judge-documents.ts';
 import { type Plan, planDocuments } from './plan-documents.ts';
-import { readFiles } from './plan-files.ts';
+import { filesFolder, readFiles } from './plan-files.ts';
 
 /** A plan or an apply of the management API, as the process that does it is asked for it: plain data. */
 export interface DocumentsJob {
@@ -36,7 +36,7 @@ const maxListedProblems = 1000;
 /** Plans or applies the files of a request. Failures that a caller may see are answered, others thrown. */
 export async function runDocumentsJob(job: DocumentsJob): Promise<DocumentsAnswer> {
   try {
-    const folder = readFiles(job.body);
+    const folder = filesFolder(readFiles(job.body));
     if (job.kind === 'apply' && folder.documents.length === 0)
       throw new InvalidRequestError('`files` must hold a domain document: policy tests alone change nothing');
     const answer = await withStore(job, (store) => answerTo(store, folder, job));

@@ -7,7 +7,7 @@ import type { StoreState } from '../model/store.ts';
 import { deltaOf } from './domain-delta.ts';
 import type { DryRuns } from './dry-runs.ts';
 import type { ImpactAnswer, PlannedChange } from './find-impact.ts';
-import { describeChanges, type ObjectChange } from './object-changes.ts';
+import { deletionOf, describeChanges, type ObjectChange } from './object-changes.ts';
 
 /** Answer of a dry run. */
 export interface Preview {
@@ -35,7 +35,12 @@ interface TriedChange {
 }
 
 /** Effect of a change on the domain as it is in that state. */
-export function triedChange(change: DomainChange, since: StoreState, warnings: readonly string[]): TriedChange {
+export function triedChange(
+  domain: DomainName,
+  { change, warnings }: { readonly change: DomainChange | 'deletion'; readonly warnings: readonly string[] },
+  since: StoreState,
+): TriedChange {
+  if (change === 'deletion') return { changes: [deletionOf(domain)], change: { kind: 'delete' }, warnings };
   const planned: PlannedChange = {
     ...(change.before === undefined ? { kind: 'create' } : { kind: 'change', since }),
     delta: deltaOf(change),

@@ -11,10 +11,12 @@ import type { WirePolicy } from '@signet/policy-engine/wire';
 import { authorityAction, type Right, rights } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { decideCounted } from '../access/decide-counted.ts';
+import { grantsExactly } from '../access/exact-access.ts';
 import { ForbiddenError } from '../errors.ts';
 import type { Viewer } from '../impact/fold.ts';
 import { type Compared, grantedRoles, heldRoles, stepsARole } from '../roles/granted-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import type { ApprovalAction } from './requests/reviewed-actions.ts';
 
 export { type Right, rights };
 
@@ -47,6 +49,10 @@ export interface CallerRights extends Viewer {
   require(query: RequestedRight): { readonly isAdmin: boolean };
   /** True if the policy of `sys.auth` grants `manage_domain` on the domain. */
   operates(domain: DomainName): boolean;
+  /** True for the administrators of the domain. */
+  administers(domain: DomainName): boolean;
+  /** True if the policy of the domain grants the action by its exact name, on the domain or one of its objects. */
+  holds(action: ApprovalAction, domain: DomainName, object?: string): boolean;
 }
 
 /**
@@ -66,6 +72,9 @@ export const everyRight: Omit<CallerRights, 'caller'> = {
   sees: () => true,
   operates: () => true,
   require: () => ({ isAdmin: true }),
+  administers: () => true,
+  // Who has the store is trusted, and says so by `--break-glass`.
+  holds: () => false,
 };
 
 /** Rights of a caller. Those to manage anything of an object include the right to look at it. */
@@ -73,12 +82,19 @@ export function rightsOf(snapshot: Snapshot, caller: PrincipalName, now: number,
   const held = perDomain((domain) => heldBy(snapshot, { caller, domain, compared }, now));
   const isGiven = (right: Right, domain: DomainName) => isOperator(snapshot, { caller, right, domain, compared }, now);
   const owns = (domain: DomainName) => isOwner(held(domain));
-  const seesAll = perDomain((domain) => isGiven('view_domain', domain) || owns(domain));
+  const holds = (action: ApprovalAction, domain: DomainName, object = 'domain') =>
+    grantsExactly(snapshot, { principal: caller, action, domain, object }, now, compared);
+  // Who approves changes must see them.
+  const seesAll = perDomain(
+    (domain) => isGiven('view_domain', domain) || owns(domain) || holds('approve_changes', domain),
+  );
   return {
     caller,
     seesAll,
     sees: (domain, object) => seesAll(domain) || managesSome(held(domain), object, compared),
     operates: (domain) => isGiven('manage_domain', domain),
+    administers: (domain) => isGiven('manage_domain', domain) || owns(domain),
+    holds,
     require({ right, domain, object, systemOnly }) {
       const fromSystem = isGiven(right, domain);
       if (fromSystem && (isGiven('manage_domain', domain) || owns(systemDomain))) return { isAdmin: true };

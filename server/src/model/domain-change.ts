@@ -4,8 +4,10 @@ import { fieldsOf, isSame } from './fields.ts';
 import { recordFields } from './record-fields.ts';
 import type {
   DomainAttributes,
+  DomainContent,
   DomainFields,
   DomainPart,
+  DomainRecord,
   GroupFields,
   ListKind,
   MemberRecord,
@@ -43,6 +45,13 @@ export interface DomainChange {
   readonly groups: readonly MemberListChange<GroupFields>[];
   readonly policies: ListDiff<PolicyRecord, StoredPolicy>;
   readonly services: ListDiff<ServiceRecord>;
+}
+
+/** A domain that differs after a change. */
+export interface MovedDomain {
+  readonly before: DomainRecord | undefined;
+  readonly after: DomainContent;
+  readonly change: DomainChange;
 }
 
 export const noDiff: ListDiff<never> = { removed: [], added: [], changed: [] };

@@ -158,7 +158,7 @@ export interface ChangeContext {
 }
 
 /** What is done with a change request. */
-export type RequestAction = 'request' | 'approve' | 'reject' | 'withdraw' | 'expire' | 'break-glass' | 'review';
+export type RequestAction = 'request' | 'approve' | 'reject' | 'withdraw' | 'break-glass' | 'review';
 
 export type AuditAction =
   | RequestAction

@@ -1,6 +1,6 @@
-import type { DomainName, KeyId, PolicyName, PrincipalName, RoleName, ServiceName } from '@signet/policy-engine/names';
+import type { DomainName, KeyId, PolicyName, RoleName, ServiceName } from '@signet/policy-engine/names';
 import type { CertificateStore, RecordedCertificate, Revocation, RevocationReason } from './certificate-store.ts';
-import type { RequestQuery, StoredRequest } from './change-requests.ts';
+import type { OpenQuery, OpenRequests, RequestQuery, StoredRequest } from './change-requests.ts';
 import type { DomainChange } from './domain-change.ts';
 import type { InstanceKey, InstanceStore } from './instance-store.ts';
 import type {
@@ -125,8 +125,9 @@ export interface StoreReader {
   /** A change request by its number. */
   request(id: number): Promise<StoredRequest | undefined>;
   requests(query: RequestQuery): Promise<readonly StoredRequest[]>;
-  /** How many open requests an author has, and how many concern a domain. */
-  openRequests(author: PrincipalName, domain: DomainName): Promise<OpenRequests>;
+  openRequests(query: OpenQuery): Promise<OpenRequests>;
+  /** Who asked for a certificate: its holder by a log-in of its own, or another; undefined where that is not known. */
+  certificateAskedBy(serial: string): Promise<string | undefined>;
 }
 
 /** A role whose change needs approvals by other persons. */
@@ -135,18 +136,20 @@ export interface ProtectedRole {
   readonly approvals: number;
 }
 
-export interface OpenRequests {
-  readonly ofAuthor: number;
-  readonly ofDomain: number;
+/** What somebody did with a change request. */
+export interface RequestDeed {
+  readonly action: RequestAction;
+  readonly by: Pick<ChangeContext, 'actor' | 'certificateSerial'>;
+  readonly comment?: string;
 }
 
 /** Transaction. Its writes are invisible to others before it commits. */
 export interface StoreTransaction extends StoreReader {
   domainNames(): Promise<readonly DomainName[]>;
-  /** Stores a new change request with its audit record, and answers its number. */
-  addRequest(request: Omit<StoredRequest, 'id'>): Promise<number>;
-  /** Saves state and approvals of a change request, with an audit record of what was done. */
-  saveRequest(request: StoredRequest, action: RequestAction, comment?: string): Promise<void>;
+  /** Stores a new change request with its audit record, and answers it with its number. */
+  addRequest(request: Omit<StoredRequest, 'id'>): Promise<StoredRequest>;
+  /** Saves state and approvals of a change request, with an audit record of who did what. */
+  saveRequest(request: StoredRequest, deed: RequestDeed): Promise<void>;
   /** Saves a change of what this transaction has read. A change without differences does nothing. */
   save(change: DomainChange): Promise<SaveOutcome>;
   /** False when there was none. The name keeps its policy version for the case that it is used again. */

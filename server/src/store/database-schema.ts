@@ -52,7 +52,7 @@ interface EndedNamesTable {
   ended_by: string;
 }
 
-/** Change requests; texts of JSON: `content`, `approvals`. */
+/** Change requests; texts of JSON: `outcome`, `content`, `approvals`. */
 export interface ChangeRequestsTable {
   id: number;
   kind: string;
@@ -65,7 +65,9 @@ export interface ChangeRequestsTable {
   /** The names of its domains, each between blanks. */
   domains: string;
   needed: number;
-  digest: string | null;
+  certificate: string | null;
+  effect: string | null;
+  outcome: string | null;
   content: string;
   approvals: string;
 }

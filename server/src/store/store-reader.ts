@@ -9,7 +9,7 @@ import {
   splitPrincipal,
 } from '@signet/policy-engine/names';
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
-import type { RequestQuery, StoredRequest } from '../model/change-requests.ts';
+import type { OpenQuery, OpenRequests, RequestQuery, StoredRequest } from '../model/change-requests.ts';
 import type {
   AssertionCount,
   DomainAttributes,
@@ -30,7 +30,6 @@ import type {
   FormHolder,
   MemberSearch,
   Membership,
-  OpenRequests,
   ProtectedRole,
   StoreReader,
   StoreState,
@@ -254,8 +253,8 @@ export class KyselyStoreReader implements StoreReader {
     return readRequests(this.#db, query);
   }
 
-  openRequests(author: PrincipalName, domain: DomainName): Promise<OpenRequests> {
-    return countOpen(this.#db, author, domain);
+  openRequests(query: OpenQuery): Promise<OpenRequests> {
+    return countOpen(this.#db, query);
   }
 }
 

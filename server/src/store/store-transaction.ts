@@ -6,9 +6,9 @@ import type { StoredRequest } from '../model/change-requests.ts';
 import { type DomainChange, isEmpty } from '../model/domain-change.ts';
 import { emptyDomain } from '../model/empty-domain.ts';
 import type { InstanceKey } from '../model/instance-store.ts';
-import type { AuditRecord, ChangeContext, RequestAction, SealedKey, SigningKeyRecord } from '../model/records.ts';
+import type { AuditRecord, ChangeContext, SealedKey, SigningKeyRecord } from '../model/records.ts';
 import type { LiveSshCertificate, SshSelection } from '../model/ssh-selection.ts';
-import type { ObjectKey, SaveOutcome, StoreState, StoreTransaction } from '../model/store.ts';
+import type { ObjectKey, RequestDeed, SaveOutcome, StoreState, StoreTransaction } from '../model/store.ts';
 import { jsonInSteps } from '../steps/json-steps.ts';
 import { objectsOf } from './audit-objects.ts';
 import { insertAudit } from './audit-rows.ts';
@@ -22,7 +22,7 @@ import { beginDomain, endDomain, followNames, type NamesContext } from './end-na
 import { claimDnsForm } from './name-rows.ts';
 import { leaveEpoch } from './new-epoch.ts';
 import { recordCertificate } from './record-certificate.ts';
-import { insertRequest, updateRequest } from './request-rows.ts';
+import { insertRequest, nextRequestId, updateRequest } from './request-rows.ts';
 import { insertSigningKey, readSealedKeys, readSigningKeys } from './signing-key-rows.ts';
 import { readLiveSshCertificates } from './ssh-certificate-rows.ts';
 import { KyselyStoreReader } from './store-reader.ts';
@@ -83,24 +83,27 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     return { kind: before === undefined ? 'created' : 'changed', version };
   }
 
-  async addRequest(request: Omit<StoredRequest, 'id'>): Promise<number> {
-    const id = this.#nextId++;
-    this.#touch([]);
-    await insertRequest(this.#db, { ...request, id });
-    await this.#auditRequest({ ...request, id }, request.state === 'unreviewed' ? 'break-glass' : 'request');
-    return id;
+  async addRequest(request: Omit<StoredRequest, 'id'>): Promise<StoredRequest> {
+    const stored = { ...request, id: await nextRequestId(this.#db) };
+    this.#noted = true;
+    await insertRequest(this.#db, stored);
+    await this.#auditRequest(stored, {
+      action: request.state === 'unreviewed' ? 'break-glass' : 'request',
+      by: this.#context,
+    });
+    return stored;
   }
 
-  async saveRequest(request: StoredRequest, action: RequestAction, comment?: string): Promise<void> {
-    this.#touch([]);
+  async saveRequest(request: StoredRequest, deed: RequestDeed): Promise<void> {
+    this.#noted = true;
     await updateRequest(this.#db, request);
-    await this.#auditRequest(request, action, comment);
+    await this.#auditRequest(request, deed);
   }
 
-  async #auditRequest({ id, state, content, domains }: StoredRequest, action: RequestAction, comment?: string) {
+  async #auditRequest({ id, state, content, domains }: StoredRequest, { action, by, comment }: RequestDeed) {
     const { kind } = content;
     const after = JSON.stringify({ state, kind, domains, ...(comment !== undefined && { comment }) });
-    await this.#audit({ action, subject: `request.${id}`, after });
+    await this.#audit({ action, subject: `request.${id}`, after }, [], by);
   }
 
   async deleteDomain(name: DomainName): Promise<boolean> {
@@ -315,8 +318,12 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   async #audit(
     change: Pick<AuditRecord, 'action' | 'subject' | 'version' | 'before' | 'after'>,
     objects: readonly ObjectKey[] = [],
+    by: Pick<ChangeContext, 'actor' | 'certificateSerial'> = this.#context,
   ): Promise<void> {
-    const record = { ...this.#context, ...change, id: this.#nextId++, at: this.#now };
+    const { certificateSerial: _, ...context } = this.#context;
+    const { actor, certificateSerial: serial } = by;
+    const credential = serial !== undefined && { certificateSerial: serial };
+    const record = { ...context, actor, ...credential, ...change, id: this.#nextId++, at: this.#now };
     this.#auditHead = await insertAudit(this.#db, record, { counter: this.#reached(), head: this.#auditHead }, objects);
   }
 }

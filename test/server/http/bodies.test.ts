@@ -8,7 +8,6 @@ import { bodyLimits } from '@signet/server/http/management/index';
 import { parseParameters } from '@signet/server/http/parameters';
 import { requestSchema as bundleSchema } from '@signet/server/http/routes/policy-bundle';
 import { parseRefreshInformation, parseRegisterInformation } from '@signet/server/instances/instance-request';
-import type { DomainEdit } from '@signet/server/management/change-domain';
 import {
   putAccount,
   putDomain,
@@ -19,6 +18,7 @@ import {
 import { parseMemberList, putList, putMember } from '@signet/server/management/edits/edit-member-lists';
 import { addAssertion, putActive, putPolicy, putVersion } from '@signet/server/management/edits/edit-policies';
 import { putKey, putService } from '@signet/server/management/edits/edit-services';
+import type { DomainEdit } from '@signet/server/management/judge-edit';
 import { parseSshRevocation } from '@signet/server/ssh/revoke-ssh';
 import { parseSshCertRequest } from '@signet/server/ssh/ssh-csr';
 import test from 'ava';

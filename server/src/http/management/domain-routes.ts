@@ -1,7 +1,8 @@
 import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { DomainName } from '@signet/policy-engine/names';
 import { NotFoundError } from '../../errors.ts';
-import { createDomain, deleteDomain } from '../../management/create-domain.ts';
+import { changeDomain } from '../../management/change-domain.ts';
+import { creation } from '../../management/create-domain.ts';
 import { accountView, domainView, quotasView, readNewDomain } from '../../management/edits/edit-domains.ts';
 import { readPage } from '../../management/paging.ts';
 import type { Steps } from '../../steps/steps.ts';
@@ -9,15 +10,7 @@ import { bodyJson } from '../body.ts';
 import { lookedAt, viewerFor } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { objectOf, type PathRight, views } from './path-rights.ts';
-import {
-  answerOutcome,
-  answerView,
-  changeRequestOf,
-  domainOf,
-  pageRequestOf,
-  queryOf,
-  viewedDomain,
-} from './request.ts';
+import { answerOutcome, answerView, changeRequestOf, pageRequestOf, queryOf, viewedDomain } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';
 
 /** Domains, what they say of themselves, their limits and cloud accounts. */
@@ -37,18 +30,12 @@ export function mountDomainRoutes(routes: ManagementRoutes, deps: ManagementRout
   const create: PathRight = { kind: 'untold', why: 'the body names the domain', right: 'manage_domain' };
   routes.post(list, create, async (ctx) => {
     const content = readNewDomain(bodyJson(ctx));
-    const outcome = await createDomain(deps, changeRequestOf(ctx), content);
+    const outcome = await changeDomain(deps, changeRequestOf(ctx), creation(content));
     if (outcome.kind === 'done') ctx.set('Location', `${list}/${content.name}`);
     await answerOutcome(ctx, outcome);
   });
-  const ofSystem: PathRight = { kind: 'manage', right: 'manage_domain', object: objectOf.domain, systemOnly: true };
   const view = views(objectOf.domain);
   routes.get(one, view, async (ctx) => answerView(ctx, domainView(await viewedDomain(deps, ctx))));
-  routes.delete(
-    one,
-    ofSystem,
-    async (ctx) => await answerOutcome(ctx, await deleteDomain(deps, changeRequestOf(ctx), domainOf(ctx))),
-  );
   routes.get(`${one}/limits`, view, async (ctx) => answerView(ctx, (await viewedDomain(deps, ctx)).limits));
   routes.get(
     `${one}/quotas`,

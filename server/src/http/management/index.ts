@@ -9,13 +9,14 @@ import { mountDomainRoutes } from './domain-routes.ts';
 import { mountInstanceRoutes } from './instances.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { mountMemberListRoutes } from './member-list-routes.ts';
+import { mountObjectOperations } from './mount-object-operations.ts';
 import { mountNameLists } from './name-lists.ts';
 import { mountObjectChangeRoutes } from './object-change-routes.ts';
-import { mountObjectOperations } from './object-operations.ts';
 import type { PathRight } from './path-rights.ts';
 import { mountPlanRoutes } from './plan-routes.ts';
 import { mountQuestionRoutes } from './question-routes.ts';
 import { mountRecordRoutes } from './record-routes.ts';
+import { mountRequestRoutes } from './request-routes.ts';
 import { mountReviewRoute } from './review-routes.ts';
 import { ManagementRoutes, type StatedRoute } from './routes.ts';
 
@@ -52,6 +53,7 @@ export function mountManagementRoutes(
   mountObjectChangeRoutes(routes, deps);
   mountPlanRoutes(routes, deps);
   mountRecordRoutes(routes, deps);
+  mountRequestRoutes(routes, deps);
   mountReviewRoute(routes, deps);
   mountQuestionRoutes(routes, deps, access);
   mountCertificateRoutes(routes, deps);

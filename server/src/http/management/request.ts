@@ -2,14 +2,10 @@ import { runInSlices } from '@signet/policy-engine/internal/slices';
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import { matchesEntityTag } from '../../bundles/entity-tags.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError, UnknownDomainError } from '../../errors.ts';
-import {
-  type ChangeOutcome,
-  type ChangeRequest,
-  changeDomain,
-  type DomainEdit,
-  entityTagInSteps,
-} from '../../management/change-domain.ts';
+import type { ChangeOutcome } from '../../management/change-domain.ts';
+import { type ChangeRequest, type DomainEdit, entityTagInSteps } from '../../management/judge-edit.ts';
 import { type PageRequest, pageOf } from '../../management/paging.ts';
+import type { Mode } from '../../management/requests/ask.ts';
 import { parseReason } from '../../management/require-reason.ts';
 import type { DomainAttributes } from '../../model/records.ts';
 import type { StoreReader } from '../../model/store.ts';
@@ -39,12 +35,35 @@ export function queryOf(ctx: RouteContext, allowed: readonly string[]): Readonly
   throw new InvalidRequestError(`the query has a parameter that is not known here; allowed: ${allowed.join(', ')}`);
 }
 
+/** A change as a request of the API asks for it. */
+export interface AskedChange extends ChangeRequest {
+  /** Absent: it is made if it needs no approval. */
+  readonly mode?: Mode;
+}
+
+/** How a change that needs approvals is asked for. Throws `InvalidRequestError`. */
+export function modeOf(query: ReadonlyMap<string, string>): Mode | undefined {
+  const asks = (['request', 'breakGlass', 'dryRun'] as const).filter((name) => flag(query, name));
+  if (asks.length > 1) throw new InvalidRequestError(`${asks.join(' and ')} exclude each other`);
+  if (asks[0] === 'request') return 'request';
+  return asks[0] === 'breakGlass' ? 'break-glass' : undefined;
+}
+
 /**
  * Context of a change from the request: caller, and `dryRun`, `reason`, `allowWildcard`, `removeMemberships` and `reuseName` of the query,
  * `If-Match` and `If-None-Match`.
  */
-export function changeRequestOf(ctx: RouteContext): ChangeRequest {
-  const query = queryOf(ctx, ['dryRun', 'reason', 'allowWildcard', 'removeMemberships', 'reuseName']);
+export function changeRequestOf(ctx: RouteContext): AskedChange {
+  const query = queryOf(ctx, [
+    'dryRun',
+    'reason',
+    'allowWildcard',
+    'removeMemberships',
+    'reuseName',
+    'request',
+    'breakGlass',
+  ]);
+  const mode = modeOf(query);
   const reason = query.get('reason');
   const ifMatch = tagsOf(ctx);
   const ifNoneMatch = ctx.get('If-None-Match');
@@ -57,6 +76,7 @@ export function changeRequestOf(ctx: RouteContext): ChangeRequest {
     compared: comparedFor(ctx),
     mustBeNew: ifNoneMatch === '*',
     dryRun: flag(query, 'dryRun'),
+    ...(mode !== undefined && { mode }),
     allowWildcard: flag(query, 'allowWildcard'),
     removeMemberships: flag(query, 'removeMemberships'),
     reuseName: flag(query, 'reuseName'),
@@ -102,24 +122,24 @@ export function flag(query: ReadonlyMap<string, string>, name: string): boolean 
   return value === 'true';
 }
 
-/** Makes one change and answers it: 201 for something new, 200, 204 where nothing is left, 200 with the preview of a dry run. */
-export async function answerChange(deps: ManagementRouteDeps, ctx: RouteContext, edit: DomainEdit): Promise<void> {
-  await answerOutcome(ctx, await changeDomain(deps, changeRequestOf(ctx), edit));
-}
-
+/** Answers a change: 201 for something new, 200, 204 where nothing is left, 200 with the preview of a dry run. */
 export async function answerOutcome(ctx: RouteContext, outcome: ChangeOutcome): Promise<void> {
   if (outcome.kind === 'dry-run') {
     answerJson(ctx, JSON.stringify(outcome.preview));
     return;
   }
-  // A warning names members, which hold no characters that a header does not.
-  if (outcome.warnings.length > 0) ctx.set('Signet-Warning', warningOf(outcome.warnings));
+  setWarnings(ctx, outcome.warnings);
   if (outcome.view === undefined) {
     ctx.status = 204;
   } else {
     ctx.status = outcome.created ? 201 : 200;
     await answerView(ctx, outcome.view);
   }
+}
+
+export function setWarnings(ctx: RouteContext, warnings: readonly string[]): void {
+  // A warning names members, which hold no characters that a header does not.
+  if (warnings.length > 0) ctx.set('Signet-Warning', warningOf(warnings));
 }
 
 function warningOf(warnings: readonly string[]): string {

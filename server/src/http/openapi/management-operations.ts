@@ -13,8 +13,8 @@ import {
 import { accountSchema, newDomainSchema } from '../../management/edits/edit-domains.ts';
 import { activeSchema } from '../../management/edits/edit-policies.ts';
 import { keySchema, serviceFieldsSchema } from '../../management/edits/edit-services.ts';
+import { type ObjectOperationId, objectOperations } from '../../management/edits/object-operations.ts';
 import { managementPath as base } from '../management/index.ts';
-import { type ObjectOperationId, objectOperations } from '../management/object-operations.ts';
 import { accessChecks } from './access-operations.ts';
 import { documentOperations } from './document-operations.ts';
 import * as shapes from './management-shapes.ts';

@@ -6,12 +6,12 @@ import { emptyDomain } from '../../model/empty-domain.ts';
 import { viewOf, withFields } from '../../model/fields.ts';
 import { awsAccountSchema, recordFields } from '../../model/record-fields.ts';
 import type { DomainContent, DomainFields, Quotas } from '../../model/records.ts';
-import type { DomainEdit } from '../change-domain.ts';
 import { domainFieldsSchema, limitsSchema, quotasSchema } from '../documents/document-schema.ts';
 import { parseBody } from '../documents/json-source.ts';
 import { readMembers } from '../documents/members.ts';
 import { readQuotas } from '../documents/parse-document.ts';
 import { list, strict } from '../documents/strict.ts';
+import type { DomainEdit } from '../judge-edit.ts';
 import { quotasInForce } from '../quotas.ts';
 import { systemDomain } from '../rights.ts';
 

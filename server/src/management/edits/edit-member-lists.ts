@@ -16,12 +16,12 @@ import {
 import type { StoreReader } from '../../model/store.ts';
 import { JsonList } from '../../steps/json-steps.ts';
 import { diffLists, diffMembersInSteps } from '../../store/diff-domains.ts';
-import type { DomainEdit } from '../change-domain.ts';
 import { groupSchema, memberFieldsSchema, roleSchema } from '../documents/document-schema.ts';
 import { parseBody } from '../documents/json-source.ts';
 import { readMembers } from '../documents/members.ts';
 import { readGroup, readRole } from '../documents/parse-document.ts';
 import { memberShape } from '../export-domain.ts';
+import type { DomainEdit } from '../judge-edit.ts';
 import { StoreAfter } from '../store-after.ts';
 
 /** A role or a group, by its name. */

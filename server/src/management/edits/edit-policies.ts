@@ -8,7 +8,6 @@ import { recordFields } from '../../model/record-fields.ts';
 import type { AssertionCount, PolicyRecord, StoredPolicy } from '../../model/records.ts';
 import { JsonList } from '../../steps/json-steps.ts';
 import { diffPoliciesInSteps } from '../../store/diff-domains.ts';
-import type { DomainEdit } from '../change-domain.ts';
 import {
   type AssertionShape,
   assertionSchema,
@@ -20,6 +19,7 @@ import { type Body, parseBody } from '../documents/json-source.ts';
 import { readPolicies } from '../documents/read-policies.ts';
 import { strict } from '../documents/strict.ts';
 import { assertionShape } from '../export-domain.ts';
+import type { DomainEdit } from '../judge-edit.ts';
 import { assertionsIn } from '../quotas.ts';
 
 /** A policy of a domain, by its name. */

@@ -4,12 +4,12 @@ import { ConflictError, NotFoundError } from '../../errors.ts';
 import { type ListDiff, noDiff, unchanged } from '../../model/domain-change.ts';
 import type { ServiceKeyRecord, ServiceRecord } from '../../model/records.ts';
 import { diffLists } from '../../store/diff-domains.ts';
-import type { DomainEdit } from '../change-domain.ts';
 import { serviceSchema } from '../documents/document-schema.ts';
 import { parseBody } from '../documents/json-source.ts';
 import { readService } from '../documents/parse-document.ts';
 import { strict } from '../documents/strict.ts';
 import { serviceShape } from '../export-domain.ts';
+import type { DomainEdit } from '../judge-edit.ts';
 import { sameInAnyCase } from '../key-ids.ts';
 import { parsePublicKey } from '../public-key.ts';
 

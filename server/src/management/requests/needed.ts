@@ -1,9 +1,10 @@
 import { type DomainName, foldAscii, fullRoleName, type RoleName, servicePrincipal } from '@signet/policy-engine/names';
 import { matchesPattern } from '@signet/policy-engine/policy';
-import { wildcardsOf } from '../affected-domains.ts';
+import { ConflictError } from '../../errors.ts';
 import { type DomainChange, isEmpty, listName, written } from '../../model/domain-change.ts';
-import type { PolicyRecord } from '../../model/records.ts';
+import type { DomainFields, PolicyRecord } from '../../model/records.ts';
 import type { ProtectedRole, StoreReader } from '../../model/store.ts';
+import { wildcardsOf } from '../affected-domains.ts';
 import { reviewedActions } from './reviewed-actions.ts';
 
 /** Approvals by other persons that a change needs. */
@@ -13,7 +14,7 @@ export interface Needed {
   readonly by: string;
 }
 
-const none: Needed = { approvals: 0, by: '' };
+export const noneNeeded: Needed = { approvals: 0, by: '' };
 
 /**
  * Approvals that a change of a domain needs: the most of those of the domain, of each role whose members it changes, directly, by a group of the
@@ -23,8 +24,9 @@ const none: Needed = { approvals: 0, by: '' };
  */
 export async function neededFor(change: DomainChange, reader: StoreReader): Promise<Needed> {
   const { name, before } = change;
-  if (before === undefined || isEmpty(change)) return none;
-  let most: Needed = before.approvals === undefined ? none : { approvals: before.approvals, by: `domain \`${name}\`` };
+  if (before === undefined || isEmpty(change)) return noneNeeded;
+  let most: Needed =
+    before.approvals === undefined ? noneNeeded : { approvals: before.approvals, by: `domain \`${name}\`` };
   const need = (approvals: number, by: string) => {
     if (approvals > most.approvals) most = { approvals, by };
   };
@@ -37,21 +39,71 @@ export async function neededFor(change: DomainChange, reader: StoreReader): Prom
   return most;
 }
 
+/** Approvals that the deletion of a domain needs: the most of its own and of its roles, which are deleted with it. */
+export async function neededForDeletion({ name, approvals }: DomainFields, reader: StoreReader): Promise<Needed> {
+  let most: Needed = approvals === undefined ? noneNeeded : { approvals, by: `domain \`${name}\`` };
+  for (const role of await reader.protectedRoles(name)) {
+    if (role.approvals > most.approvals) {
+      most = { approvals: role.approvals, by: `role \`${fullRoleName(name, role.name)}\`` };
+    }
+  }
+  return most;
+}
+
+/** Approvals by domain that changes of many need; only those that need some. */
+export type Needs = ReadonlyMap<DomainName, Needed>;
+
+export async function neededForAll(
+  changes: readonly { readonly change: DomainChange }[],
+  reader: StoreReader,
+): Promise<Needs> {
+  const needs = new Map<DomainName, Needed>();
+  for (const { change } of changes) {
+    const needed = await neededFor(change, reader);
+    if (needed.approvals > 0) needs.set(change.name, needed);
+  }
+  return needs;
+}
+
+export function approvalsOf(needs: Needs): Record<DomainName, number> {
+  return Object.fromEntries([...needs].map(([name, { approvals }]) => [name, approvals]));
+}
+
+/** The most approvals that any of the domains needs. */
+export function mostOf(needs: Iterable<Needed>): Needed {
+  return [...needs].reduce((most, one) => (one.approvals > most.approvals ? one : most), noneNeeded);
+}
+
+/** Throws `ConflictError` for a change that must be asked for. */
+export function requireNoApproval({ approvals, by }: Needed): void {
+  if (approvals === 0) return;
+  const count = approvals === 1 ? '1 approval' : `${approvals} approvals`;
+  throw new ConflictError(`${by} needs ${count}: add request=true (--request)`);
+}
+
 /** The protected roles of the domain whose members the change concerns. */
 async function touchedRoles(change: DomainChange, reader: StoreReader): Promise<readonly ProtectedRole[]> {
   const all = await reader.protectedRoles(change.name);
   if (all.length === 0) return [];
+  const isTouched = await rolesWithOtherMembers(change, reader);
+  return all.filter(({ name }) => isTouched(name));
+}
+
+/** Predicate: the change concerns the role itself or who is in it, directly, by a group of the domain or by a rule `assume_role`. */
+export async function rolesWithOtherMembers(
+  change: DomainChange,
+  reader: StoreReader,
+): Promise<(role: RoleName) => boolean> {
   const touched = new Set<string>(change.roles.map(listName));
   const groups = change.groups.map((group) => `${change.name}:group.${listName(group)}`);
   for (const { list } of groups.length === 0 ? [] : await reader.entries(change.name, groups)) {
     if (list.kind === 'role') touched.add(list.name);
   }
   const assumed = changedAssumptions(change.policies);
-  const isAssumed = (role: RoleName) => {
+  return (role) => {
     const full = fullRoleName(change.name, role);
-    return assumed.some((resource) => matchesPattern(resource, full));
+    return touched.has(role) || assumed.some((resource) => matchesPattern(resource, full));
   };
-  return all.filter(({ name }) => touched.has(name) || isAssumed(name));
 }
 
 /** Resources, as patterns, of the rules `assume_role` that a change of policies adds, removes, or switches on or off. */

@@ -20,7 +20,9 @@ export async function addApprovals(db: Kysely<unknown>): Promise<void> {
     .addColumn('reason', 'text')
     .addColumn('domains', 'text', (column) => column.notNull())
     .addColumn('needed', 'integer', (column) => column.notNull())
-    .addColumn('digest', 'text')
+    .addColumn('certificate', 'text')
+    .addColumn('effect', 'text')
+    .addColumn('outcome', 'text')
     .addColumn('content', 'text', (column) => column.notNull())
     .addColumn('approvals', 'text', (column) => column.notNull())
     .execute();

@@ -1,14 +1,10 @@
 import { parseDomainName, parseKeyId, parsePolicyName, parseServiceName } from '@signet/policy-engine/names';
-import type { DomainEdit } from '../../management/change-domain.ts';
-import { deleteAccount, putAccount, putDomain, putLimits, putQuotas } from '../../management/edits/edit-domains.ts';
-import {
-  deleteList,
-  deleteMember,
-  type MemberList,
-  parseMemberList,
-  putList,
-  putMember,
-} from '../../management/edits/edit-member-lists.ts';
+import type { Quotas } from '../../model/records.ts';
+import { deletion } from '../create-domain.ts';
+import { type DomainEdit, type DomainOperation, editing } from '../judge-edit.ts';
+import type { Right } from '../rights.ts';
+import { deleteAccount, putAccount, putDomain, putLimits, putQuotas } from './edit-domains.ts';
+import { deleteList, deleteMember, type MemberList, parseMemberList, putList, putMember } from './edit-member-lists.ts';
 import {
   addAssertion,
   deleteAssertion,
@@ -18,23 +14,11 @@ import {
   putActive,
   putPolicy,
   putVersion,
-} from '../../management/edits/edit-policies.ts';
-import {
-  deleteKey,
-  deleteService,
-  putKey,
-  putService,
-  type ServicePath,
-} from '../../management/edits/edit-services.ts';
-import type { Quotas } from '../../model/records.ts';
-import { bodyJson } from '../body.ts';
-import type { ManagementRouteDeps } from './management-deps.ts';
-import { manages, objectOf, type PathRight, views } from './path-rights.ts';
-import { answerChange, answerObject } from './request.ts';
-import type { ManagementRoutes } from './routes.ts';
+} from './edit-policies.ts';
+import { deleteKey, deleteService, putKey, putService, type ServicePath } from './edit-services.ts';
 
 /** Request for an object: parameters of the path, and the parsed body. */
-interface AskedOfObject {
+export interface AskedOfObject {
   readonly params: Readonly<Record<string, string | undefined>>;
   readonly body: unknown;
   /** Quotas of the server. */
@@ -43,13 +27,26 @@ interface AskedOfObject {
 
 type Method = 'get' | 'put' | 'post' | 'delete';
 
+/** Object that a path names: the domain, or one of what it has. */
+export type ObjectKind = 'domain' | 'role' | 'group' | 'policy' | 'service';
+
+/** Right that an operation needs; none: to look at the object. */
+interface OperationRight {
+  readonly object: ObjectKind;
+  readonly right?: Right;
+  /** True if only the policy of `sys.auth` grants it. */
+  readonly systemOnly?: boolean;
+}
+
 /** Operation on a domain or one of its objects: `GET` answers the object of the edit, the others make it. */
-interface ObjectOperation {
+export interface ObjectOperation {
   readonly method: Method;
   /** Path below the domain, with its parameters in braces. */
   readonly path: string;
-  readonly needs: PathRight;
-  edit(asked: AskedOfObject): DomainEdit;
+  readonly needs: OperationRight;
+  /** Absent for the deletion of a domain. */
+  readonly edit?: (asked: AskedOfObject) => DomainEdit;
+  readonly operation: (asked: AskedOfObject) => DomainOperation;
 }
 
 const domainOf = ({ params }: AskedOfObject) => parseDomainName(params['domainName'], 'domainName');
@@ -67,23 +64,28 @@ function serviceOf(asked: AskedOfObject): ServicePath {
   return { domain: domainOf(asked), name: parseServiceName(asked.params['name'], 'serviceName') };
 }
 
-function at(method: Method, path: string, needs: PathRight, edit: ObjectOperation['edit']): ObjectOperation {
-  return { method, path, needs, edit };
+function at(
+  method: Method,
+  path: string,
+  needs: OperationRight,
+  edit: (asked: AskedOfObject) => DomainEdit,
+): ObjectOperation {
+  return { method, path, needs, edit, operation: (asked) => editing(edit(asked)) };
 }
 
-const manageDomain = manages('manage_domain', objectOf.domain);
-/** A right that only the policy of `sys.auth` grants. */
-const ofSystem: PathRight = { kind: 'manage', right: 'manage_domain', object: objectOf.domain, systemOnly: true };
-const managePolicy = manages('manage_policies', objectOf.policy);
-const manageService = manages('manage_services', objectOf.service);
-const manageKeys = manages('manage_keys', objectOf.service);
+const manageDomain: OperationRight = { right: 'manage_domain', object: 'domain' };
+const ofSystem: OperationRight = { ...manageDomain, systemOnly: true };
+const managePolicy: OperationRight = { right: 'manage_policies', object: 'policy' };
+const manageService: OperationRight = { right: 'manage_services', object: 'service' };
+const manageKeys: OperationRight = { right: 'manage_keys', object: 'service' };
 
 /** Operations on roles or groups and their members; the ids end with the kind. */
 function ofLists<Kind extends 'Role' | 'Group'>(Kind: Kind, kind: MemberList['kind']) {
   const one = `/${kind}s/{name}`;
   const member = `${one}/members/{member}`;
-  const [view, manage] = [views(objectOf[kind]), manages('manage_domain', objectOf[kind])];
-  const members = manages('manage_members', objectOf[kind]);
+  const view: OperationRight = { object: kind };
+  const manage: OperationRight = { right: 'manage_domain', object: kind };
+  const members: OperationRight = { right: 'manage_members', object: kind };
   const removed = (asked: AskedOfObject) => deleteList(listOf(kind, asked));
   const left = (asked: AskedOfObject) => deleteMember(listOf(kind, asked), memberOf(asked));
   return {
@@ -113,9 +115,15 @@ export const objectOperations = {
   PutQuotas: at('put', '/quotas', ofSystem, (asked) => putQuotas(domainOf(asked), asked.body, asked.quotas)),
   PutAwsAccount: at('put', '/accounts/aws', ofSystem, (asked) => putAccount(domainOf(asked), asked.body)),
   DeleteAwsAccount: at('delete', '/accounts/aws', ofSystem, (asked) => deleteAccount(domainOf(asked))),
+  DeleteDomain: {
+    method: 'delete',
+    path: '',
+    needs: ofSystem,
+    operation: (asked) => deletion(domainOf(asked)),
+  },
   ...ofLists('Role', 'role'),
   ...ofLists('Group', 'group'),
-  GetPolicy: at('get', policy, views(objectOf.policy), (asked) => deletePolicy(policyOf(asked))),
+  GetPolicy: at('get', policy, { object: 'policy' }, (asked) => deletePolicy(policyOf(asked))),
   PutPolicy: at('put', policy, managePolicy, (asked) => putPolicy(policyOf(asked), asked.body)),
   DeletePolicy: at('delete', policy, managePolicy, (asked) => deletePolicy(policyOf(asked))),
   PutActiveVersion: at('put', `${policy}/active`, managePolicy, (asked) => putActive(policyOf(asked), asked.body)),
@@ -129,25 +137,12 @@ export const objectOperations = {
   DeleteAssertion: at('delete', `${version}/assertions/{id}`, managePolicy, (asked) =>
     deleteAssertion(policyOf(asked), versionOf(asked), Number(asked.params['id'])),
   ),
-  GetService: at('get', service, views(objectOf.service), (asked) => deleteService(serviceOf(asked))),
+  GetService: at('get', service, { object: 'service' }, (asked) => deleteService(serviceOf(asked))),
   PutService: at('put', service, manageService, (asked) => putService(serviceOf(asked), asked.body)),
   DeleteService: at('delete', service, manageService, (asked) => deleteService(serviceOf(asked))),
-  GetServiceKey: at('get', key, views(objectOf.service), (asked) => deleteKey(serviceOf(asked), keyOf(asked))),
+  GetServiceKey: at('get', key, { object: 'service' }, (asked) => deleteKey(serviceOf(asked), keyOf(asked))),
   PutServiceKey: at('put', key, manageKeys, (asked) => putKey(serviceOf(asked), keyOf(asked), asked.body)),
   DeleteServiceKey: at('delete', key, manageKeys, (asked) => deleteKey(serviceOf(asked), keyOf(asked))),
 } as const satisfies Readonly<Record<string, ObjectOperation>>;
 
 export type ObjectOperationId = keyof typeof objectOperations;
-
-/** Mounts the operations on domains and their objects. */
-export function mountObjectOperations(routes: ManagementRoutes, deps: ManagementRouteDeps): void {
-  for (const { method, path, needs, edit } of Object.values<ObjectOperation>(objectOperations)) {
-    const full = `${deps.basePath}/domains/:domainName${path.replace(/\{(\w+)\}/g, ':$1')}`;
-    const takesBody = method === 'put' || method === 'post';
-    const answer = method === 'get' ? answerObject : answerChange;
-    routes.mount(method, full, needs, async (ctx) => {
-      const body = takesBody ? bodyJson(ctx) : undefined;
-      await answer(deps, ctx, edit({ params: ctx.params, body, quotas: deps.quotas }));
-    });
-  }
-}
