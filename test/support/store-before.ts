@@ -5,6 +5,13 @@ import Database from 'better-sqlite3';
 /* Statements that undo each step of the schema, the newest first. */
 
 const undo = [
+  [
+    '020-approvals',
+    `drop table change_requests;
+    alter table domains drop column approvals;
+    alter table roles drop column approvals;
+    alter table roles drop column request_seconds;`,
+  ],
   ['019-bundle-readers', 'alter table domains drop column bundle_readers;'],
   [
     '018-reviews-in-order',

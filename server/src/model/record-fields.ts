@@ -11,9 +11,6 @@ import {
   time,
 } from './field-kinds.ts';
 
-/** Maximum of approvals that a change can need. */
-export const maxApprovals = 3;
-
 /** Time for which a role may be asked for. */
 const requestSecondsSchema = z
   .int('must be an integer (seconds)')
@@ -33,7 +30,7 @@ export const recordFields = {
     /** Services whose hosts keep the bundle of this domain, where their updaters ask for that (decision 058). No permission. */
     bundleReaders: services('bundle_readers', 100, ['films.api', 'media.updater']),
     /** Approvals by other persons that every change of the domain needs. */
-    approvals: count('approvals', maxApprovals, 1),
+    approvals: count('approvals', 3, 1),
   },
   /** Upper bounds; where a domain has none, only the server's own ceiling counts. */
   limits: {
@@ -50,7 +47,7 @@ export const recordFields = {
     tokenExpirySeconds: plain('token_expiry_seconds', secondsSchema, 64),
     certExpirySeconds: plain('cert_expiry_seconds', secondsSchema, 65),
     /** Approvals by other persons that a change of the role and of who is in it needs. */
-    approvals: count('approvals', maxApprovals, 1),
+    approvals: count('approvals', 3, 1),
     /** Maximum time for which anyone may ask for the role; absent: it cannot be asked for. */
     requestSeconds: plain('request_seconds', requestSecondsSchema, 3600),
   },

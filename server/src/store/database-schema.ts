@@ -310,6 +310,7 @@ export const tableNames = [
   'attestation_tokens',
   'certificates',
   'revocation_lists',
+  'change_requests',
   'audit',
   'audit_objects',
   'changes',

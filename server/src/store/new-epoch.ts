@@ -13,6 +13,12 @@ export async function leaveEpoch(db: Kysely<Schema>, at: number): Promise<{ read
   // A list of before may lack what was revoked since.
   const number = sql<number>`number + ${sql.lit(crlNumbersAhead)}`;
   await db.updateTable('revocation_lists').set({ number, list: null }).execute();
+  // An open request may have been rejected or withdrawn in what was lost: it expires.
+  const requests = db.updateTable('change_requests').set({ expires_at: at * 1000 });
+  await requests
+    .where('state', '=', 'open')
+    .where('expires_at', '>', at * 1000)
+    .execute();
   // Readers do not follow into another epoch.
   await db.deleteFrom('changes').execute();
   return { joinTokensSpent: Number(spent.numUpdatedRows) };

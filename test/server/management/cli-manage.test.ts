@@ -53,6 +53,11 @@ test('limits, quotas and the cloud account of a domain', async (t) => {
   t.like(named, { description: 'new', bundleReaders: ['films.api', 'media.player'] });
   t.deepEqual(await as('boss', ...update, '--description', 'newer'), { ...Object(named), description: 'newer' });
   t.false('bundleReaders' in Object(await as('boss', ...update, '--no-bundle-readers')));
+  t.false('approvals' in Object(await as('boss', ...update, '--approvals', '0')), 'none is the default');
+  const asked = ['role', 'create', 'bounds', 'asked', '--approvals', '0', '--request-seconds', '3600', ...reason];
+  t.deepEqual(await as('boss', ...asked), { name: 'asked', requestSeconds: 3600 });
+  await t.throwsAsync(as('boss', ...update, '--approvals', '4'), { message: /approvals: must be at most 3/ });
+  await t.throwsAsync(as('boss', ...update, '--approvals', 'two'), { message: /must be an integer/ });
 });
 
 test('members, reviews, versions of policies, searches and the changes of each', async (t) => {

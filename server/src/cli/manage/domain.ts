@@ -11,6 +11,7 @@ import {
   reader,
   show,
   type WriteOptions,
+  wholeNumber,
   write,
   writer,
 } from './commands.ts';
@@ -23,15 +24,17 @@ type GivenFields = Omit<DomainFields, 'bundleReaders'> & { readonly bundleReader
 type UpdateOptions = WriteOptions & GivenFields;
 type CreateOptions = UpdateOptions & { readonly admin: readonly string[] };
 
+type FieldOption = readonly [flags: string, says: string, parse?: (text: string) => number];
+
 /** The options of its fields; `enabled` has commands of its own. */
-const fieldOptions: Readonly<Record<Exclude<keyof DomainFields, 'enabled'>, readonly [flags: string, says: string]>> = {
+const fieldOptions: Readonly<Record<Exclude<keyof DomainFields, 'enabled'>, FieldOption>> = {
   description: ['--description <text>', 'what it is'],
   requireReason: ['--require-reason', 'require a reason for every change'],
   bundleReaders: [
     '--bundle-readers <services...>',
     'services whose hosts may follow the policy bundle of this domain automatically',
   ],
-  approvals: ['--approvals <number>', 'approvals by other persons that every change needs (0 to 3)'],
+  approvals: ['--approvals <number>', 'approvals by other persons that every change needs (0 to 3)', wholeNumber],
 };
 
 /** `signet domain …`. */
@@ -89,7 +92,10 @@ export function domainCommand(): Command {
 }
 
 function withFields(command: Command): Command {
-  for (const [flags, says] of Object.values(fieldOptions)) command.option(flags, says);
+  for (const [flags, says, parse] of Object.values(fieldOptions)) {
+    if (parse === undefined) command.option(flags, says);
+    else command.option(flags, says, parse);
+  }
   return command;
 }
 

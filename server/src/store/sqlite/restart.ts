@@ -42,6 +42,10 @@ export function restartStore(
     }
     // A list of before may lack what was revoked since.
     database.prepare('update main.revocation_lists set number = number + ?, list = null').run(crlNumbersAhead);
+    // An open request may have been rejected or withdrawn since: it expires.
+    database
+      .prepare("update main.change_requests set expires_at = min(expires_at, ?) where state = 'open'")
+      .run(clock.now());
     const meta = metaRow.parse(database.prepare('select * from main.meta where id = 1').get());
     const epoch = Math.max(meta.epoch, restart.used.epoch) + 1;
     const record = {
