@@ -41,6 +41,9 @@ const authorities = {
   revoke: { objects: ['ssh', 'certificate'], exact: ['certificate'] },
   access_check: { objects: ['principal'], reserved: true },
   issue_certificate: { objects: ['principal'], reserved: true },
+  approve_changes: { objects: ['domain', 'role'], exact: ['domain', 'role'], reserved: true },
+  break_glass: { objects: ['domain'], exact: ['domain'], reserved: true },
+  apply_reviewed: { objects: ['domain'], exact: ['domain'], reserved: true },
 } satisfies Readonly<Record<Right, Authority>> & Readonly<Record<string, Authority>>;
 
 /**

@@ -2,14 +2,14 @@ import { type DomainName, foldAscii, fullRoleName, type PrincipalName } from '@s
 import { matchesPattern } from '@signet/policy-engine/policy';
 import { type Compared, grantedRoles } from '../roles/granted-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
-import { type AuthorityAction, authorityAction, isExact } from './authority.ts';
+import { type AuthorityAction, type AuthorityAssertion, authorityAction, isExact } from './authority.ts';
 import { checkAccess } from './check-access.ts';
 
 interface ExactQuery {
   readonly principal: PrincipalName;
   readonly action: AuthorityAction;
   readonly domain: DomainName;
-  /** Object of the domain: `certificate`. */
+  /** Object of the domain: `certificate`, `role.publisher`. */
   readonly object: string;
 }
 
@@ -30,25 +30,24 @@ export function grantsExactly(snapshot: Snapshot, query: ExactQuery, now: number
 function isWritten(
   snapshot: Snapshot,
   domain: DomainSnapshot,
-  {
-    principal,
-    action,
-    resource,
-  }: { readonly principal: PrincipalName; readonly action: string; readonly resource: string },
+  { principal, action, resource }: Pick<ExactQuery, 'principal' | 'action'> & { readonly resource: string },
   now: number,
 ): boolean {
   const held = grantedRoles(snapshot, domain, principal, now).map(({ name }) => fullRoleName(domain.name, name));
-  return domain.policies.some(
-    ({ active, assertions }) =>
-      active !== false &&
-      assertions.some(
-        (one) =>
-          one.effect !== 'DENY' &&
-          one.conditions === undefined &&
-          isExact(one) &&
-          foldAscii(one.action) === action &&
-          foldAscii(one.resource) === resource &&
-          held.some((role) => matchesPattern(foldAscii(one.role), role)),
-      ),
+  const gives = (one: ExactAssertion & { readonly role: string }) =>
+    givesExactly(one, action, resource) && held.some((role) => matchesPattern(foldAscii(one.role), role));
+  return domain.policies.some(({ active, assertions }) => active !== false && assertions.some(gives));
+}
+
+type ExactAssertion = AuthorityAssertion & { readonly conditions?: unknown };
+
+/** True if an assertion can give an action of the server by its name: an ALLOW without conditions that writes action and resource. */
+export function givesExactly(one: ExactAssertion, action: AuthorityAction, resource: string): boolean {
+  return (
+    one.effect !== 'DENY' &&
+    one.conditions === undefined &&
+    isExact(one) &&
+    foldAscii(one.action) === action &&
+    foldAscii(one.resource) === resource
   );
 }

@@ -3,7 +3,7 @@ import { type DomainName, type PrincipalName, splitPrincipal } from '@signet/pol
 import { z } from 'zod';
 import { grantsExactly } from '../access/exact-access.ts';
 import { credentialsOf } from '../access/known-identity.ts';
-import { ForbiddenError, InvalidRequestError, NotFoundError } from '../errors.ts';
+import { InvalidRequestError, NotFoundError } from '../errors.ts';
 import { type CertificateRecord, type CertificateRow, revocationReasons } from '../model/certificate-store.ts';
 import type { Compared } from '../roles/granted-roles.ts';
 import { isUser, type Snapshot } from '../snapshot/snapshot.ts';
@@ -82,19 +82,15 @@ export function certificateRights(
   compared: Compared,
 ): ManagedSince {
   const rights = rightsOf(snapshot, caller, now, compared);
-  const administers = (domain: DomainName) => {
-    try {
-      if (rights.require({ right: 'manage_domain', domain, object: 'domain' }).isAdmin) return true;
-    } catch (error) {
-      if (!(error instanceof ForbiddenError)) throw error;
-    }
+  const managesAll = (domain: DomainName) => {
+    if (rights.administers(domain)) return true;
     const query = { principal: caller, action: 'revoke', domain, object: 'certificate' } as const;
     return grantsExactly(snapshot, query, now, compared);
   };
   return (holder) => {
     const domain = isUser(holder) ? systemDomain : splitPrincipal(holder)?.domain;
     if (rights.operates(domain ?? systemDomain) || rights.operates(systemDomain)) return 0;
-    if (domain !== undefined && administers(domain)) {
+    if (domain !== undefined && managesAll(domain)) {
       return isUser(holder) ? 0 : seconds(snapshot.domain(domain)?.credentialsFrom ?? 0);
     }
     return holder === caller ? seconds(credentialsOf(holder, snapshot)) : undefined;

@@ -49,20 +49,32 @@ test('a rule for something else bears none', (t) => {
   }
 });
 
-test('a right that is given exactly is given by no wildcard, and denied by any', (t) => {
-  const written = { action: 'revoke', resource: 'films:certificate' };
-  t.true(bearsAuthority(written));
-  t.true(bearsAuthority({ action: 'REVOKE', resource: 'films:CERTIFICATE' }));
-  for (const [action, resource] of [
-    ['revok?', 'films:certificate'],
-    ['r*', 'films:certificate'],
-    ['*', 'films:certificate'],
-    ['revoke', 'films:cert*'],
-    ['revoke', 'films:certificat?'],
-  ] as const) {
-    t.false(bearsAuthority({ action, resource }), `${action} ${resource}`);
-    t.true(bearsAuthority({ action, resource, effect: 'DENY' }), `DENY ${action} ${resource}`);
-  }
-  // Wildcards may still mean SSH certificates, or other objects of the server.
+/* Actions that an assertion must write without wildcards, action and resource. */
+const exact: readonly (readonly [action: string, resource: string])[] = [
+  ['revoke', 'films:certificate'],
+  ['approve_changes', 'films:domain'],
+  ['approve_changes', 'films:role.publisher'],
+  ['break_glass', 'films:domain'],
+  ['apply_reviewed', 'films:domain'],
+];
+
+for (const [action, resource] of exact) {
+  test(`\`${action}\` on \`${resource}\` is given by no wildcard, and denied by any`, (t) => {
+    t.true(bearsAuthority({ action, resource }));
+    t.true(bearsAuthority({ action: action.toUpperCase(), resource: resource.toUpperCase() }));
+    for (const [actions, resources] of [
+      [`${action.slice(0, -1)}?`, resource],
+      [`${action.slice(0, 5)}*`, resource],
+      [action, `${resource.slice(0, 10)}*`],
+      [action, `${resource.slice(0, -1)}?`],
+    ] as const) {
+      t.false(bearsAuthority({ action: actions, resource: resources }), `${actions} ${resources}`);
+      t.true(bearsAuthority({ action: actions, resource: resources, effect: 'DENY' }), `DENY ${actions} ${resources}`);
+    }
+  });
+}
+
+test('a rule with wildcards may still mean other objects of the server', (t) => {
+  t.false(bearsAuthority({ action: '*', resource: 'films:certificate' }));
   t.true(bearsAuthority({ action: 'rev*', resource: 'sys.auth:*' }));
 });

@@ -50,6 +50,10 @@ const all: Readonly<Record<AuthorityAction, Places>> = {
   access_check: { 'sys.auth': ['asks about others'] },
   // Nobody with a role in `sys.auth` that the holder does not have.
   issue_certificate: { other: ['is plain by certificate', 'is chief by certificate'], 'sys.auth': ['is a person'] },
+  // Given by exact names alone.
+  approve_changes: {},
+  break_glass: {},
+  apply_reviewed: {},
 };
 
 /** The policy of the target gives the right on `<target>:*`. */
@@ -70,6 +74,9 @@ const own: Readonly<Record<AuthorityAction, Places>> = {
   revoke: {},
   access_check: { target: ['asks about others'] },
   issue_certificate: {},
+  approve_changes: {},
+  break_glass: {},
+  apply_reviewed: {},
 };
 
 const holders = [
