@@ -41,6 +41,8 @@ export interface Observer {
   certificateIssued(kind: IssuedKind): void;
   /** Recorded as revoked. */
   certificatesRevoked(reason: RevocationReason, count: number): void;
+  /** A change was made without the approvals that it needs, in an emergency. */
+  glassBroken(): void;
   attested(method: AttestationMethod, outcome: AttestationOutcome): void;
   snapshotRefreshed(seconds: number, isDone: boolean): void;
   storeUsed(operation: StoreOperation, seconds: number): void;

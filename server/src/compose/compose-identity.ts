@@ -88,7 +88,7 @@ export async function openIdentity(parts: IdentityParts): Promise<OpenIdentity> 
   const issuerWatch = issuers && watchIssuerLife(issuers, clock, logger);
   const routes = issuers && (await identityRoutes(parts, issuers, revocations));
   const { certificates, instances } = store;
-  const housekeeping = startHousekeeping({ certificates, instances, crls: routes?.crls, clock }, (error) =>
+  const housekeeping = startHousekeeping({ store, certificates, instances, crls: routes?.crls, clock }, (error) =>
     logger.error({ error: String(error) }, 'a revocation list cannot be made, or ended rows cannot be removed'),
   );
   return {

@@ -98,7 +98,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   store.watch(() => void refresh().catch(() => undefined));
   const dryRuns = cleanup.adopt(openDryRuns({ place: config.store, logger }), (open) => open.close());
   const changed = () => Promise.all([refresh(), peers.refresh()]);
-  const management = await managementDeps(config, { store, clock, live, dryRuns, changed });
+  const management = await managementDeps(config, { store, clock, live, dryRuns, changed, logger, observer });
   const refused = cleanup.adopt(openRefusedCredentials(store, logger), (counts) => counts.close());
   const callerClocks = cleanup.use(watchCallerClocks({ clock, onChange: (time) => logCallers(time, logger) }));
   const http = await startHttpServer({
@@ -147,11 +147,21 @@ function startBesides(config: ServerConfig, parts: Parameters<typeof openSchedul
 
 interface ManagementParts extends Pick<ManagementDeps, 'store' | 'clock' | 'dryRuns' | 'changed'> {
   readonly live: LiveSnapshot;
+  readonly logger: Logger;
+  readonly observer: Pick<Observer, 'glassBroken'> | undefined;
 }
 
-async function managementDeps(config: ServerConfig, { live, ...parts }: ManagementParts): Promise<ManagementDeps> {
+async function managementDeps(
+  config: ServerConfig,
+  { live, logger, observer, ...parts }: ManagementParts,
+): Promise<ManagementDeps> {
   return {
     ...parts,
+    requests: config.management.requests,
+    brokeGlass: (change) => {
+      observer?.glassBroken();
+      logger.error({ ...change }, 'a change was made by break-glass, without the approvals that it needs');
+    },
     snapshot: () => live.current(),
     snapshotAt: live.at,
     refresh: () => live.refresh(),

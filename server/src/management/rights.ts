@@ -83,7 +83,7 @@ export function rightsOf(snapshot: Snapshot, caller: PrincipalName, now: number,
   const isGiven = (right: Right, domain: DomainName) => isOperator(snapshot, { caller, right, domain, compared }, now);
   const owns = (domain: DomainName) => isOwner(held(domain));
   const holds = (action: ApprovalAction, domain: DomainName, object = 'domain') =>
-    grantsExactly(snapshot, { principal: caller, action, domain, object }, now, compared);
+    grantsExactly(snapshot, { principal: caller, action, domain, object }, now, compared ?? (() => undefined));
   // Who approves changes must see them.
   const seesAll = perDomain(
     (domain) => isGiven('view_domain', domain) || owns(domain) || holds('approve_changes', domain),

@@ -37,6 +37,7 @@ export function createServerMetrics(): ServerMetrics {
   const issued = counter('signet_certificates_issued_total', 'Certificates recorded as issued, by kind.', ['kind']);
   const revoked = counter('signet_certificates_revoked_total', 'Certificates revoked by this server.', ['reason']);
   const attested = counter('signet_instance_attestations_total', 'Attestations of instances.', ['method', 'outcome']);
+  const emergencies = counter('signet_break_glass_total', 'Changes made by break-glass, without the approvals needed.');
   const bundles = counter('signet_bundle_signatures_total', 'Signatures of policy bundles.');
   const failures = counter(
     'signet_snapshot_refresh_failures_total',
@@ -80,6 +81,7 @@ export function createServerMetrics(): ServerMetrics {
       signed: (kind) => (kind === 'bundle' ? bundles.inc() : byKind[kind].inc()),
       certificateIssued: (kind) => byCertificate[kind].inc(),
       certificatesRevoked: (reason, count) => byReason[reason].inc(count),
+      glassBroken: () => emergencies.inc(),
       attested: (method, outcome) => byMethod[method][outcome].inc(),
       snapshotRefreshed: (seconds, isDone) => {
         refreshes.observe(seconds);

@@ -251,6 +251,8 @@ export interface Store extends SnapshotSource {
   verifyAudit(known?: string): Promise<AuditVerdict>;
   /** How many members all roles and groups have together. */
   memberCount(): Promise<number>;
+  /** Forgets at most `limit` change requests that ended before a time (milliseconds); answers how many. */
+  pruneRequests(endedBefore: number, limit: number): Promise<number>;
   /** Secret that signs the cursors of lists: the same for every server on this store. */
   pagingSecret(): Promise<Uint8Array>;
   /** Condition for writes, by the last attempt. */

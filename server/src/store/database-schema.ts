@@ -204,6 +204,8 @@ export interface CertificatesTable {
   vouched_key: string | null;
   /** The serial number of the X.509 certificate that asked for one of SSH. */
   asking_serial: string | null;
+  /** Who asked for it: its holder by a log-in of its own, or another; null where that is not known. */
+  asked_by: string | null;
   intended_at: number;
   not_before: number;
   not_after: number;

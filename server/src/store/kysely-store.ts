@@ -35,6 +35,7 @@ import { KyselyInstanceStore } from './kysely-instance-store.ts';
 import { readChanges, readContents, readState } from './read-changes.ts';
 import { readDomains } from './read-domains.ts';
 import { createRecorder } from './recorder.ts';
+import { pruneRequests } from './request-rows.ts';
 import { readSealedKeys, readSigningKeys } from './signing-key-rows.ts';
 import type { StoreDatabase } from './store-database.ts';
 import { KyselyStoreReader } from './store-reader.ts';
@@ -101,6 +102,10 @@ export class KyselyStore implements Store {
 
   auditPage(query: AuditQuery): Promise<AuditPage> {
     return this.#read((db) => readAuditPage(db, query));
+  }
+
+  pruneRequests(endedBefore: number, limit: number): Promise<number> {
+    return this.#guard(() => this.#database.transactAlone((db) => pruneRequests(db, endedBefore, limit)));
   }
 
   pagingSecret(): Promise<Uint8Array> {

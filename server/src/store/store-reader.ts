@@ -253,6 +253,11 @@ export class KyselyStoreReader implements StoreReader {
     return readRequests(this.#db, query);
   }
 
+  async certificateAskedBy(serial: string): Promise<string | undefined> {
+    const row = this.#db.selectFrom('certificates').select('asked_by').where('serial', '=', serial);
+    return (await row.executeTakeFirst())?.asked_by ?? undefined;
+  }
+
   openRequests(query: OpenQuery): Promise<OpenRequests> {
     return countOpen(this.#db, query);
   }

@@ -1,11 +1,14 @@
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type { CertificateStore } from '../model/certificate-store.ts';
 import type { InstanceStore } from '../model/instance-store.ts';
+import type { Store } from '../model/store.ts';
 import type { CrlPublisher } from './crl-publisher.ts';
 import { watchSteadiness } from './steadiness.ts';
 
 interface HousekeepingDeps {
   readonly certificates: Pick<CertificateStore, 'prune'>;
+  /** Store of change requests. */
+  readonly store: Pick<Store, 'pruneRequests'>;
   readonly instances: Pick<InstanceStore, 'pruneJoinTokens' | 'pruneAttestationTokens'>;
   /** Publisher of revocation lists; absent when nothing is issued. */
   readonly crls?: Pick<CrlPublisher, 'renew'> | undefined;
@@ -25,11 +28,12 @@ const batchesARun = 100;
 const intervalMs = 60_000;
 
 /** Forgets what ended long ago, in bounded batches. Throws `StoreUnavailableError`. */
-export async function forgetEnded({ certificates, instances, clock }: HousekeepingDeps): Promise<void> {
+export async function forgetEnded({ certificates, instances, store, clock }: HousekeepingDeps): Promise<void> {
   const now = epochSeconds(clock);
   const before = now - keptSeconds;
   for (const prune of [
     () => certificates.prune(before, batchRows),
+    () => store.pruneRequests(before * 1000, batchRows),
     () => instances.pruneJoinTokens(before, batchRows),
     () => instances.pruneAttestationTokens(now - attestationTokensKeptSeconds, batchRows),
   ]) {

@@ -53,6 +53,27 @@ export const managementSchema = z.strictObject({
     })
     .prefault({})
     .meta({ description: 'Quotas of domains without their own.' }),
+  requests: z
+    .strictObject({
+      expirySeconds: z
+        .int()
+        .min(3600)
+        .max(2_592_000)
+        .default(604_800)
+        .meta(about('0.2', 86_400, 'Life of an open change request, in seconds.')),
+      issuedByOperators: z
+        .boolean()
+        .default(false)
+        .meta(
+          about(
+            '0.2',
+            true,
+            'Accept approvals although operators issued both certificates, of author and approver. For installations without log-in.',
+          ),
+        ),
+    })
+    .prefault({})
+    .meta({ description: 'Change requests and their approvals.' }),
 });
 
 export const accessChecksSchema = z.strictObject({

@@ -2,7 +2,13 @@ import { foldAscii, fullRoleName } from '@signet/policy-engine/names';
 import { matchesPattern } from '@signet/policy-engine/policy';
 import { ForbiddenError } from '../../errors.ts';
 import type { RequestContent, StoredRequest } from '../../model/change-requests.ts';
-import { type DomainChange, type ListDiff, type MemberListChange, written, type MovedDomain } from '../../model/domain-change.ts';
+import {
+  type DomainChange,
+  type ListDiff,
+  type MemberListChange,
+  type MovedDomain,
+  written,
+} from '../../model/domain-change.ts';
 import type { ChangeContext, MemberRecord } from '../../model/records.ts';
 import type { StoreReader, StoreTransaction } from '../../model/store.ts';
 import { diffDomains } from '../../store/diff-domains.ts';

@@ -8,6 +8,7 @@ export async function addApprovals(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('domains').addColumn('approvals', 'integer').execute();
   await db.schema.alterTable('roles').addColumn('approvals', 'integer').execute();
   await db.schema.alterTable('roles').addColumn('request_seconds', 'bigint').execute();
+  await db.schema.alterTable('certificates').addColumn('asked_by', 'text').execute();
   await db.schema
     .createTable('change_requests')
     .addColumn('id', 'bigint', (column) => column.primaryKey().notNull())
