@@ -2,12 +2,13 @@ import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePolicyName, parsePrincipalName } from '@signet/policy-engine/names';
 import type { StorePlace } from '@signet/server/config/store-place';
 import { createLogger } from '@signet/server/logger';
-import { changeDomain, type DomainEdit, type ManagementDeps } from '@signet/server/management/change-domain';
-import { createDomain } from '@signet/server/management/create-domain';
+import { changeDomain, type ManagementDeps } from '@signet/server/management/change-domain';
+import { creation } from '@signet/server/management/create-domain';
 import { openDryRuns } from '@signet/server/management/dry-runs';
 import { readNewDomain } from '@signet/server/management/edits/edit-domains';
 import { deleteMember, parseMemberList, putMember } from '@signet/server/management/edits/edit-member-lists';
 import { putPolicy } from '@signet/server/management/edits/edit-policies';
+import { type DomainEdit, editing } from '@signet/server/management/judge-edit';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import { openStore } from '@signet/server/store/open';
 import { domainName } from './fill-store.ts';
@@ -68,12 +69,12 @@ export async function openChanger(place: StorePlace): Promise<Changer> {
     async change(kind, turn) {
       if (kind === 'a new domain') {
         const content = readNewDomain({ domain: `fresh-${process.pid}-${turn}`, admins: ['sys.auth.operator'] });
-        await createDomain(deps, request, content);
-      } else await changeDomain(deps, request, editOf(kind, turn));
+        await changeDomain(deps, request, creation(content));
+      } else await changeDomain(deps, request, editing(editOf(kind, turn)));
     },
     async addMember(turn) {
       const role = parseMemberList('role', parseDomainName(domainName(1 + (turn % differentDomains))), 'role1');
-      await changeDomain(deps, request, putMember(role, `fresh.of-${process.pid}-${turn}`, {}));
+      await changeDomain(deps, request, editing(putMember(role, `fresh.of-${process.pid}-${turn}`, {})));
     },
     async close() {
       await dryRuns.close();

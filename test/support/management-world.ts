@@ -1,3 +1,4 @@
+import type { Clock } from '@signet/policy-engine/clock';
 import {
   type Answer,
   type Caller,
@@ -32,7 +33,10 @@ function inTurn(call: Caller): Caller {
   return Object.assign(patient, { agent: call.agent });
 }
 
-export async function managementWorld(options: Readonly<Record<string, unknown>> = {}): Promise<ManagementWorld> {
+export async function managementWorld(
+  options: Readonly<Record<string, unknown>> = {},
+  clock?: Clock,
+): Promise<ManagementWorld> {
   const file = wholeFile();
   const base = '^/management/v1';
   const server = await startServer(file, {
@@ -52,6 +56,7 @@ export async function managementWorld(options: Readonly<Record<string, unknown>>
       },
     ],
     options,
+    ...(clock !== undefined && { clock }),
   });
   const as = async (name: string) => caller(file, server, await server.pki.identity(name));
   const operator = inTurn(await as('sys.auth.operator'));

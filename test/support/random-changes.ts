@@ -15,13 +15,13 @@ import {
 import { DomainError } from '@signet/server/errors';
 import { applyDocuments } from '@signet/server/management/apply-documents';
 import { changeDomain, type ManagementDeps } from '@signet/server/management/change-domain';
-import { createDomain, deleteDomain } from '@signet/server/management/create-domain';
+import { creation, deletion } from '@signet/server/management/create-domain';
 import { readDocumentFolder } from '@signet/server/management/documents/read-folder';
 import * as domainEdits from '@signet/server/management/edits/edit-domains';
 import * as listEdits from '@signet/server/management/edits/edit-member-lists';
 import * as policyEdits from '@signet/server/management/edits/edit-policies';
 import * as serviceEdits from '@signet/server/management/edits/edit-services';
-import type { DomainEdit } from '@signet/server/management/judge-edit';
+import { type DomainEdit, editing } from '@signet/server/management/judge-edit';
 import { noDiff, unchanged, withList } from '@signet/server/model/domain-change';
 import { jwkThumbprint } from '@signet/server/model/jwk-thumbprint';
 import type { SigningKeyRecord } from '@signet/server/model/records';
@@ -271,6 +271,7 @@ const methods = {
   request: 'reads',
   requests: 'reads',
   openRequests: 'reads',
+  certificateAskedBy: 'reads',
   addRequest: (any, change) =>
     change.addRequest({
       state: 'open',
@@ -283,8 +284,9 @@ const methods = {
       approvals: [],
     }),
   saveRequest: async (_, change) => {
-    const [found] = await change.requests({ limit: 1 });
-    if (found !== undefined) await change.saveRequest({ ...found, state: 'withdrawn' }, 'withdraw');
+    const [found] = await change.requests({ limit: 1, now: 0 });
+    if (found !== undefined)
+      await change.saveRequest({ ...found, state: 'withdrawn' }, { action: 'withdraw', by: { actor: operator } });
   },
   domainNames: 'reads',
   signingKeys: 'reads',
@@ -307,6 +309,7 @@ function managing({ store, live, clock }: RandomWorld): ManagementDeps {
     run: () => Promise.reject(new Error('no dry run here')),
     findImpact: () => Promise.reject(new Error('no dry run here')),
     runDocuments: () => Promise.reject(new Error('no dry run here')),
+    runRequest: () => Promise.reject(new Error('no dry run here')),
     close: () => Promise.resolve(),
   };
   return {
@@ -335,7 +338,7 @@ function throughManagement(make: (any: Choice, ids: readonly number[]) => Domain
   return async (world) => {
     const stored = await world.store.domain(new Choice(world).domain);
     const ids = stored?.policies.flatMap(({ assertions }) => assertions.map(({ id }) => id)) ?? [];
-    return changeDomain(managing(world), request, make(new Choice(world), ids));
+    return changeDomain(managing(world), request, editing(make(new Choice(world), ids)));
   };
 }
 
@@ -349,10 +352,17 @@ export const randomChanges: ReadonlyMap<string, Change> = new Map<string, Change
     'createDomain',
     (world) => {
       const name = new Choice(world).domain;
-      return createDomain(managing(world), request, domainEdits.readNewDomain({ domain: name, admins: [operator] }));
+      return changeDomain(
+        managing(world),
+        request,
+        creation(domainEdits.readNewDomain({ domain: name, admins: [operator] })),
+      );
     },
   ],
-  ['deleteDomain through management', (world) => deleteDomain(managing(world), request, new Choice(world).domain)],
+  [
+    'deleteDomain through management',
+    (world) => changeDomain(managing(world), request, deletion(new Choice(world).domain)),
+  ],
   ['applyDocuments', (world) => applySome(world)],
   ['certificates', (world) => issueSome(world)],
 ]);

@@ -106,6 +106,7 @@ interface DocumentsToApply {
   readonly needs: Needs;
   readonly rights: AuthorRights;
   readonly domains: ReadonlyMap<DomainName, DomainRecord>;
+  readonly casesPassed: number;
   save(transaction: StoreTransaction, onProgress?: OnProgress): Promise<ApplySummary>;
 }
 
@@ -132,6 +133,7 @@ export async function documentsToApply(
     needs: new Map([...needs].filter(([name]) => !rights.holds('apply_reviewed', name))),
     rights,
     domains,
+    casesPassed: cases.passed,
     save: async (transaction, onProgress) => {
       const saved: AppliedDomain[] = [];
       for (const { change } of changes) {

@@ -11,6 +11,11 @@ import { type JudgingOptions, judgeDocuments } from './judge-documents.ts';
 import type { PlanBasis } from './plan-basis.ts';
 import { approvalsOf, neededForAll } from './requests/needed.ts';
 
+/** Changes of objects that a plan lists; the others are counted. */
+const maxListedChanges = 10_000;
+/** Problems and warnings that are listed, of each kind. */
+export const maxListedProblems = 1000;
+
 /** Effect of documents as their author may know it, and what else to look at before they are applied. */
 export interface Plan extends Effect {
   /** Digest of the effect: an apply with it is refused where the effect is another one. */
@@ -85,4 +90,16 @@ function missingReasons(moved: readonly DocumentChange[]): DocumentProblem[] {
   return moved
     .filter(({ before }) => before?.requireReason === true)
     .map(({ document: { source } }) => source.problem(['domain'], 'the domain asks for a reason: apply with --reason'));
+}
+
+/** The plan with as many of its changes and problems as a response lists. */
+export function listedPlan({ changes, warnings, refusals, ...plan }: Plan): Plan {
+  const listed = changes.slice(0, maxListedChanges);
+  return {
+    ...plan,
+    changes: listed,
+    ...(listed.length < changes.length && { changesTotal: changes.length }),
+    warnings: warnings.slice(0, maxListedProblems),
+    refusals: refusals.slice(0, maxListedProblems),
+  };
 }

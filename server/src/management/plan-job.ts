@@ -6,7 +6,7 @@ import { openStore } from '../store/open.ts';
 import { applyDocuments } from './apply-documents.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import type { DocumentAuthor, JudgingOptions } from './judge-documents.ts';
-import { type Plan, planDocuments } from './plan-documents.ts';
+import { listedPlan, maxListedProblems, planDocuments } from './plan-documents.ts';
 import { filesFolder, readFiles } from './plan-files.ts';
 
 /** A plan or an apply of the management API, as the process that does it is asked for it: plain data. */
@@ -28,11 +28,6 @@ export type DocumentsAnswer =
   | { readonly kind: 'json'; readonly json: Uint8Array }
   | { readonly kind: 'failed'; readonly failure: PlainFailure };
 
-/** Changes of objects that a plan lists; the others are counted. */
-const maxListedChanges = 10_000;
-/** Problems and warnings that are listed, of each kind. */
-const maxListedProblems = 1000;
-
 /** Plans or applies the files of a request. Failures that a caller may see are answered, others thrown. */
 export async function runDocumentsJob(job: DocumentsJob): Promise<DocumentsAnswer> {
   try {
@@ -53,18 +48,6 @@ async function answerTo(store: Store, folder: DocumentFolder, { plan, options, c
   const { warnings, ...applied } = await applyDocuments(store, folder, context, { ...options, now, plan });
   const { epoch, counter } = await store.state();
   return { ...applied, warnings: warnings.slice(0, maxListedProblems), change: [epoch, counter] };
-}
-
-/** The plan with as many of its changes and problems as a response lists. */
-function listedPlan({ changes, warnings, refusals, ...plan }: Plan): Plan {
-  const listed = changes.slice(0, maxListedChanges);
-  return {
-    ...plan,
-    changes: listed,
-    ...(listed.length < changes.length && { changesTotal: changes.length }),
-    warnings: warnings.slice(0, maxListedProblems),
-    refusals: refusals.slice(0, maxListedProblems),
-  };
 }
 
 async function withStore<Result>(

@@ -11,11 +11,14 @@ import {
   time,
 } from './field-kinds.ts';
 
+/** Maximum time for which a role may be asked for. */
+export const maxRequestSeconds = 2_592_000;
+
 /** Time for which a role may be asked for. */
 const requestSecondsSchema = z
   .int('must be an integer (seconds)')
   .min(60, 'must be at least 60 seconds')
-  .max(2_592_000, 'must be at most 2,592,000 seconds (30 days)');
+  .max(maxRequestSeconds, 'must be at most 2,592,000 seconds (30 days)');
 
 export const awsAccountSchema = z.string().regex(/^\d{12}$/, 'must be 12 digits');
 

@@ -45,10 +45,10 @@ for (const kind of storeKinds) {
     await instances.addJoinToken('old', { ...key, expires: now + 60, createdBy: holder });
     await instances.addJoinToken('new', { ...key, expires: now + keptSeconds + 600, createdBy: holder });
 
-    await forgetEnded({ certificates, instances, clock });
+    await forgetEnded({ store, certificates, instances, clock });
     t.truthy(await certificates.find('0509'), 'nothing has ended yet');
     clock.advance((keptSeconds + 61) * 1000);
-    await forgetEnded({ certificates, instances, clock });
+    await forgetEnded({ store, certificates, instances, clock });
     const left = await Promise.all(['00', '01', '02', '0509', 'living'].map((serial) => certificates.find(serial)));
     t.deepEqual(
       left.map((row) => row?.serial),
@@ -107,18 +107,18 @@ for (const kind of storeKinds) {
       );
 
     clock.advance(20 * day * 1000);
-    await forgetEnded({ certificates, instances, clock });
+    await forgetEnded({ store, certificates, instances, clock });
     t.deepEqual(await left(), ['alive', 'gone-1', 'gone-2', 'gone-3', 'revoked'], 'they ended less than 30 days ago');
     clock.advance(20 * day * 1000);
     const before = epochSeconds(clock) - keptSeconds;
     t.deepEqual([await certificates.prune(before, 2), (await left()).length], [2, 3]);
-    await forgetEnded({ certificates, instances, clock });
+    await forgetEnded({ store, certificates, instances, clock });
     t.deepEqual(await left(), ['alive', 'revoked'], 'a longer certificate of the revoked one would count until day 40');
     t.like(await instances.find(keyOf('revoked')), { revoked: true });
     clock.advance(31 * day * 1000);
     // The last revocation is kept: another one takes its place.
     await revoke(store, 'a1', { reason: 'superseded', at: epochSeconds(clock), by: 'test' });
-    await forgetEnded({ certificates, instances, clock });
+    await forgetEnded({ store, certificates, instances, clock });
     t.deepEqual(await left(), ['alive']);
   });
 

@@ -54,6 +54,7 @@ test('nothing is forgotten by a clock that was set a moment ago', async (t) => {
     {
       clock,
       certificates: { prune: note('certificates') },
+      store: { pruneRequests: note('requests') },
       instances: { pruneJoinTokens: note('tokens'), pruneAttestationTokens: note('attestation tokens') },
     },
     (error) => t.fail(String(error)),
@@ -70,6 +71,7 @@ test('nothing is forgotten by a clock that was set a moment ago', async (t) => {
   const ended = (days: number) => Math.floor(clock.now() / 1000) - days * 86_400;
   t.deepEqual(asked, [
     `certificates before ${ended(30)}`,
+    `requests before ${ended(30) * 1000}`,
     `tokens before ${ended(30)}`,
     `attestation tokens before ${ended(1)}`,
   ]);

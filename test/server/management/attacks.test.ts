@@ -6,6 +6,7 @@ import { createLogger } from '@signet/server/logger';
 import { changeDomain } from '@signet/server/management/change-domain';
 import { openDryRuns } from '@signet/server/management/dry-runs';
 import { parseMemberList, putMember } from '@signet/server/management/edits/edit-member-lists';
+import { editing } from '@signet/server/management/judge-edit';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import test from 'ava';
 import { managementWorld, send, tagOf } from '#support/management-world';
@@ -330,7 +331,7 @@ test('a right that was removed while a change waited for its turn is gone', asyn
     const caller = parsePrincipalName(who);
     const request = { caller, context: { actor: caller }, mustBeNew: false, dryRun: false, allowWildcard: false };
     const edit = putMember(list, 'media.player', {});
-    await t.throwsAsync(changeDomain(deps, request, edit), { instanceOf: ForbiddenError });
+    await t.throwsAsync(changeDomain(deps, request, editing(edit)), { instanceOf: ForbiddenError });
   }
   t.deepEqual((await boss(`${domain}/roles/reader/members`)).body, { items: [] });
 });

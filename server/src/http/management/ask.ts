@@ -80,9 +80,10 @@ export async function runTask(
 export function answerTask(
   { basePath }: Pick<ManagementRouteDeps, 'basePath'>,
   ctx: RouteContext,
-  { status, json, stored, warnings = [] }: Extract<RequestAnswer, { kind: 'answer' }>,
+  { status, json, stored, tag, warnings = [] }: Extract<RequestAnswer, { kind: 'answer' }>,
 ): void {
   if (stored !== undefined) ctx.set('Location', `${basePath}/requests/${stored}`);
+  if (tag !== undefined) ctx.set('ETag', tag);
   setWarnings(ctx, warnings);
   ctx.status = status;
   if (status !== 204) answerJson(ctx, [json]);

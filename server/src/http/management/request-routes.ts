@@ -1,9 +1,7 @@
-import { maxNameLength, parseDomainName, parseRoleName } from '@signet/policy-engine/names';
-import { z } from 'zod';
+import { parseDomainName, parseRoleName } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '../../errors.ts';
 import { parseBody } from '../../instances/instance-request.ts';
 import { readPage } from '../../management/paging.ts';
-import { planDigestSchema } from '../../management/plan-file.ts';
 import { mayDecide, maySee } from '../../management/requests/approvers.ts';
 import { rejectRequest, withdrawRequest } from '../../management/requests/close-request.ts';
 import { isExpired } from '../../management/requests/decide.ts';
@@ -20,22 +18,10 @@ import { lookedAt } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import type { PathRight } from './path-rights.ts';
 import { answerView, changeContextOf, flag, pageRequestOf, queryOf } from './request.ts';
+import { approvalSchema, rejectionSchema, roleRequestSchema } from './request-bodies.ts';
 import type { ManagementRoutes } from './routes.ts';
 
 const untold: PathRight = { kind: 'untold', why: 'the right follows from the request and who made it' };
-
-const maxSeconds = 2_592_000;
-const commentSchema = z.string().min(1).max(1024);
-export const roleRequestSchema = z.strictObject({
-  role: z.string().max(maxNameLength),
-  seconds: z.int().min(60).max(maxSeconds),
-  reason: z.string().min(1).max(1024),
-});
-export const approvalSchema = z.strictObject({
-  plan: planDigestSchema.exactOptional(),
-  comment: commentSchema.exactOptional(),
-});
-export const rejectionSchema = z.strictObject({ comment: commentSchema });
 
 /** Requests in an interval of the list that are looked at for one page. */
 const batch = 200;

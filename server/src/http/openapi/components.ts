@@ -15,6 +15,7 @@ import { newDomainSchema } from '../../management/edits/edit-domains.ts';
 import { keySchema, serviceFieldsSchema } from '../../management/edits/edit-services.ts';
 import { recordFields } from '../../model/record-fields.ts';
 import { requestSchema as sshRequest } from '../../ssh/ssh-csr.ts';
+import { approvalSchema, roleRequestSchema } from '../management/request-bodies.ts';
 import { requestSchema as accessRequest } from '../routes/access-checks-route.ts';
 import { requestSchema as roleRequest } from '../routes/identity/role-certificate.ts';
 import { requestSchema as serviceRequest } from '../routes/identity/service-refresh.ts';
@@ -26,6 +27,7 @@ import * as management from './management-shapes.ts';
 import { names } from './names.ts';
 import { resourceError } from './operation.ts';
 import { metadataShape, readinessShape } from './public-operations.ts';
+import { changeRequestShape } from './request-operations.ts';
 import * as tokens from './token-operations.ts';
 
 /** The same in both directions, or only in one. */
@@ -100,6 +102,9 @@ export const components: Components = new Map<unknown, Component>([
   [management.serviceShape, plain('Service')],
   [management.keyShape, plain('ServiceKey')],
   [management.policyShape, plain('Policy')],
+  [changeRequestShape, plain('ChangeRequest')],
+  [roleRequestSchema, plain('RoleRequest')],
+  [approvalSchema, plain('Approval')],
   [management.changeShape, plain('Change')],
   [management.objectChangeShape, plain('ObjectChange')],
   [management.previewShape, plain('Preview')],

@@ -4,6 +4,7 @@ import { planDigestSchema } from '../../management/plan-file.ts';
 import { filesSchema } from '../../management/plan-files.ts';
 import * as shapes from './management-shapes.ts';
 import type { Operation, Parameter } from './operation.ts';
+import { requestStored } from './request-operations.ts';
 
 const flag = z.boolean().meta({ default: false });
 
@@ -37,10 +38,12 @@ export function documentOperations(base: string, tag: string): readonly Operatio
       query: {
         plan: { says: '`digest` of the plan', schema: planDigestSchema, required: true },
         ...flags,
+        request: { says: 'store them as a request where they need approvals', schema: flag },
+        breakGlass: { says: 'apply them at once without approvals, to be reviewed afterwards', schema: flag },
         reason: { says: 'reason, recorded in the audit log', schema: z.string().meta({ maxLength: 1024 }) },
       },
       body: filesSchema,
-      answers: { 200: { says: 'what was applied', schema: shapes.appliedShape } },
+      answers: { 200: { says: 'what was applied', schema: shapes.appliedShape }, 202: requestStored },
       failures: [403, 409, 503],
     },
   ];

@@ -21,6 +21,7 @@ import * as shapes from './management-shapes.ts';
 import { names } from './names.ts';
 import { type AnswerHeaders, type Operation, type Parameter, pageOf } from './operation.ts';
 import { questions } from './question-operations.ts';
+import { requestOperations, requestStored } from './request-operations.ts';
 
 const domain = `${base}/domains/{domainName}`;
 const tag = 'management';
@@ -93,6 +94,7 @@ function change(
   const answers = {
     200: { says: 'the object after the change, or the preview of a dry run', schema, headers: perhapsTagged },
     201: { says: 'created', schema: view, headers: { ...warned, ...made } },
+    202: requestStored,
   };
   return { ...place, body, form: 'change', answers, failures: failuresAt(place.path, 409) };
 }
@@ -106,6 +108,7 @@ function removal(place: Pick<Operation, 'id' | 'path' | 'tag' | 'summary'>, view
   const schema = view === undefined ? shapes.previewShape : z.union([view, shapes.previewShape]);
   const answers = {
     200: { says: 'the remaining object, or the preview of a dry run', schema, headers: perhapsTagged },
+    202: requestStored,
     204: { says: 'deleted', headers: { 'Signet-Warning': 'sometimes' } as const },
   };
   return { ...place, method: 'delete', form: 'change', answers, failures: failuresAt(place.path, 409) };
@@ -268,6 +271,7 @@ export const managementOperations: readonly Operation[] = [
   ...services,
   ...records,
   ...documentOperations(base, tag),
+  ...requestOperations(base, tag),
   ...questions(base, tag),
   ...accessChecks(base, tag, 'Management'),
 ];

@@ -190,6 +190,8 @@ const domainPlanned = {
 export const planShape = z.strictObject({
   digest: planDigestSchema,
   ...domainPlanned,
+  /** Approvals that the changes need, by domain. */
+  needs: z.record(z.string(), z.int()).optional(),
   changes: previewShape.shape.changes,
   changesTotal: previewShape.shape.changesTotal,
   impact: previewShape.shape.impact.unwrap().optional(),

@@ -23,6 +23,12 @@ const common = {
     { says: 'remove deleted objects from the roles and groups that list them', schema: flag },
   ],
   reuseName: ['query', 'reuseName', { says: 'allow reuse of a deleted name that is still reserved', schema: flag }],
+  request: ['query', 'request', { says: 'store the change as a request where it needs approvals', schema: flag }],
+  breakGlass: [
+    'query',
+    'breakGlass',
+    { says: 'make the change at once without approvals, to be reviewed afterwards', schema: flag },
+  ],
   limit: [
     'query',
     'limit',
@@ -61,7 +67,17 @@ export function parameter(
 /** Parameters common to all operations of a form, and to those with cacheable answers. */
 export function commonOf({ form, method, answers }: Operation): readonly CommonParameter[] {
   if (form === 'change')
-    return ['dryRun', 'reason', 'allowWildcard', 'removeMemberships', 'reuseName', 'match', 'isNew'];
+    return [
+      'dryRun',
+      'reason',
+      'allowWildcard',
+      'removeMemberships',
+      'reuseName',
+      'request',
+      'breakGlass',
+      'match',
+      'isNew',
+    ];
   const isTagged = form !== undefined || answers[304] !== undefined;
   return [
     ...(form === 'list' ? (['limit', 'cursor'] as const) : []),

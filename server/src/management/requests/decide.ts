@@ -13,12 +13,13 @@ import type { Approval, StoredRequest } from '../../model/change-requests.ts';
 import type { ChangeContext, DomainRecord, Quotas } from '../../model/records.ts';
 import type { Store, StoreReader, StoreTransaction } from '../../model/store.ts';
 import { isStill } from '../plan-basis.ts';
+import { listedPlan, type Plan } from '../plan-documents.ts';
 import { type CallerRights, rightsOf, systemDomain } from '../rights.ts';
 import { snapshotOf, withNeeded } from '../stored-world.ts';
 import { maySee, requireApprover, requireNoGain } from './approvers.ts';
 import { mostOf } from './needed.ts';
 import { type Asking, homeOf, prepare } from './prepare.ts';
-import { type Examined, examine, planFor, type RequestPlan, wholeDigest } from './request-effect.ts';
+import { type Examined, examine, planFor, wholeDigest } from './request-effect.ts';
 
 /** Who looks at a request or decides about it, and how the server is configured. */
 export interface Deciding {
@@ -36,7 +37,7 @@ export interface Deciding {
 /** A request with its effect as of now; `problem` says why there is none. */
 export interface SeenRequest {
   readonly request: StoredRequest;
-  readonly plan?: RequestPlan;
+  readonly plan?: Plan;
   readonly problem?: string;
   /** Digest of the effect with nothing hidden. */
   readonly effect?: string;
@@ -64,7 +65,7 @@ export async function seeRequest(
   const { request, rights, examined } = seen;
   if (examined === undefined) return { request };
   if (typeof examined === 'string') return { request, problem: examined };
-  return { request, plan: await planFor(examined, rights, now), effect: await wholeDigest(examined, now) };
+  return { request, plan: listedPlan(await planFor(examined, rights, now)), effect: await wholeDigest(examined, now) };
 }
 
 /** What refuses a change, as far as somebody else than its author may know. Throws what says nothing about the change. */

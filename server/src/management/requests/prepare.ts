@@ -33,7 +33,7 @@ export interface Prepared {
   readonly known: ReadonlyMap<DomainName, DomainRecord>;
   /** Part of the digest of the effect. */
   readonly asked: readonly unknown[];
-  readonly warnings: readonly string[];
+  readonly casesPassed: number;
   save(transaction: StoreTransaction): Promise<MadeChange | ApplySummary>;
 }
 
@@ -67,7 +67,7 @@ async function prepareDocuments(
   const folder = filesFolder(files);
   const rules = Object.fromEntries(flags.map((flag) => [flag, true]));
   const options = { ...rules, author, now, quotas, reservedMs, membersUntil };
-  const { moved, needs, rights, domains, save } = await documentsToApply(reader, folder, context, options);
+  const { moved, needs, rights, domains, casesPassed, save } = await documentsToApply(reader, folder, context, options);
   return {
     moved,
     changes: moved.flatMap(({ change }) => describeChanges(change)),
@@ -75,7 +75,7 @@ async function prepareDocuments(
     rights,
     known: domains,
     asked: askedByDocuments(folder, rules),
-    warnings: [],
+    casesPassed,
     save,
   };
 }
@@ -112,7 +112,7 @@ async function prepareEdit(
     rights,
     ...(reservedMs !== undefined && { nameReservationMs: reservedMs }),
   };
-  const { change, needed, warnings, save } = await operation.judge(deps, request, reader);
+  const { change, needed, save } = await operation.judge(deps, request, reader);
   const before = await reader.domain(domain);
   const moved = movedBy(change, domain, before);
   return {
@@ -122,7 +122,7 @@ async function prepareEdit(
     rights,
     known,
     asked: [content],
-    warnings,
+    casesPassed: 0,
     save,
   };
 }

@@ -3,6 +3,7 @@ import type { StoredRequest } from '../../model/change-requests.ts';
 import type { StoreReader } from '../../model/store.ts';
 import { type Effect, effectDigest } from '../effect-digest.ts';
 import { effectOf, readSides, type Sides } from '../find-effect.ts';
+import type { Plan } from '../plan-documents.ts';
 import { everyRight } from '../rights.ts';
 import { approvalsOf } from './needed.ts';
 import { type Asking, type Prepared, prepare } from './prepare.ts';
@@ -23,16 +24,9 @@ export async function examine(
   return { prepared, sides: await readSides(reader, prepared.moved, prepared.known, asking.now) };
 }
 
-/** Plan of a request, as somebody may know it. */
-export interface RequestPlan extends Effect {
-  readonly digest: string;
-  readonly change: readonly [epoch: number, counter: number];
-  readonly needs?: Readonly<Record<string, number>>;
-}
-
-/** Effect of what is asked for as far as the viewer may know, with its digest. */
-export async function planFor({ prepared, sides }: Examined, viewer: Viewer, now: number): Promise<RequestPlan> {
-  const { asked, changes, needs } = prepared;
+/** Effect of what is asked for as far as the viewer may know, with its digest. Warnings are for the author of documents alone. */
+export async function planFor({ prepared, sides }: Examined, viewer: Viewer, now: number): Promise<Plan> {
+  const { asked, changes, needs, casesPassed } = prepared;
   const effect: Effect = { ...(await effectOf(sides, viewer, { now, changes })), refusals: [] };
   const { state } = sides;
   return {
@@ -40,6 +34,8 @@ export async function planFor({ prepared, sides }: Examined, viewer: Viewer, now
     change: [state.epoch, state.counter],
     ...effect,
     ...(needs.size > 0 && { needs: approvalsOf(needs) }),
+    casesPassed,
+    warnings: [],
   };
 }
 

@@ -6,6 +6,7 @@ import type { Store } from '../../model/store.ts';
 import { jsonInSteps } from '../../steps/json-steps.ts';
 import { openStore } from '../../store/open.ts';
 import type { DocumentFlag } from '../document-refusals.ts';
+import { entityTagInSteps } from '../judge-edit.ts';
 import { readFiles } from '../plan-files.ts';
 import { type Asked, askFor, type Mode } from './ask.ts';
 import { approveRequest, type Deciding, seeRequest } from './decide.ts';
@@ -51,6 +52,8 @@ export type RequestAnswer =
       /** Number of the record of a change that was made by break-glass. */
       readonly emergency?: number;
       readonly warnings?: readonly string[];
+      /** Entity tag of an object. */
+      readonly tag?: string;
     }
   | { readonly kind: 'failed'; readonly failure: PlainFailure };
 
@@ -116,7 +119,9 @@ async function made(
   if ('domains' in what) return { ...(await answered(200, { ...what, change: [epoch, counter] })), ...emergency };
   const { view, created, warnings } = what;
   if (view === undefined) return { kind: 'answer', status: 204, json: new Uint8Array(), warnings, ...emergency };
-  return { ...(await answered(created ? 201 : 200, view)), warnings, ...emergency };
+  const answer = await answered(created ? 201 : 200, view);
+  const tag = await runInSlices(entityTagInSteps(answer.json.toString()));
+  return { ...answer, tag, warnings, ...emergency };
 }
 
 async function answered(status: 200 | 201 | 202, value: unknown) {

@@ -37,7 +37,7 @@ export function requestView(
     })),
     ...contentView(content, showing),
     ...(plan !== undefined && { plan }),
-    ...(whole !== undefined && { plan: whole }),
+    ...(whole !== undefined && { outcome: whole }),
     ...(problem !== undefined && { problem }),
     ...(effect !== undefined && { seenByAuthor: effect === request.effect }),
   };
