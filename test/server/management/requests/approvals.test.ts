@@ -187,7 +187,7 @@ test.serial('break-glass takes its right and a reason, is bounded, loud, and wai
   const member = (await ann(`${path}/members/user.ann`)).body as { expires: string };
   t.is(parseTimestamp(member.expires), clock.now() + 4 * 3_600_000);
   const line = server.log.find(({ msg }) => String(msg).includes('break-glass'));
-  t.like(line, { level: 50, caller: 'user.ann' });
+  t.like(line, { level: 'error', caller: 'user.ann' });
   const { items } = (await bob(`${requests}?awaiting=me`)).body as { items: readonly RequestBody[] };
   const found = items.find(({ domains }) => String(domains) === 'burning');
   t.like(found, { state: 'unreviewed', author: 'user.ann', reason: 'fire' });
