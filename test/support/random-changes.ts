@@ -268,6 +268,7 @@ const methods = {
   endedNames: 'reads',
   isRevoked: 'reads',
   protectedRoles: 'reads',
+  protectedAmong: 'reads',
   request: 'reads',
   requests: 'reads',
   openRequests: 'reads',

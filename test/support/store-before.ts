@@ -8,9 +8,11 @@ const undo = [
   [
     '020-approvals',
     `drop table change_requests;
+    drop index roles_protected;
     alter table domains drop column approvals;
     alter table roles drop column approvals;
-    alter table roles drop column request_seconds;`,
+    alter table roles drop column request_seconds;
+    alter table certificates drop column asked_by;`,
   ],
   ['019-bundle-readers', 'alter table domains drop column bundle_readers;'],
   [

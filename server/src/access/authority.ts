@@ -78,7 +78,7 @@ export function bearsAuthority({ effect, action, resource }: AuthorityAssertion)
     // A DENY applies to everything that it matches, whichever principal is named.
     if (isBare && byName && (effect !== 'DENY' || objects === undefined)) return false;
     const mayGive = (kind: string) => effect === 'DENY' || !exact.includes(kind) || isExact({ action, resource });
-    return objects === undefined || objects.some((kind) => mayMatch(resource, kind) && mayGive(kind));
+    return objects === undefined || objects.some((kind) => mayBeOf(resource, kind) && mayGive(kind));
   });
 }
 
@@ -93,11 +93,11 @@ export function unaskedObjects({ action, resource }: AuthorityAssertion): readon
   if (!Object.hasOwn(authorities, name)) return undefined;
   const { objects, reserved }: Authority = authorities[name as AuthorityAction];
   if (reserved !== true || objects === undefined) return undefined;
-  return objects.some((kind) => mayMatch(resource, kind)) ? undefined : objects;
+  return objects.some((kind) => mayBeOf(resource, kind)) ? undefined : objects;
 }
 
 /** True if a resource may be one of a kind; with wildcards, as far as the text before the first of them tells. */
-function mayMatch(resource: string, kind: string): boolean {
+export function mayBeOf(resource: string, kind: string): boolean {
   const entity = foldAscii(resource.slice(resource.indexOf(':') + 1));
   const [plain = ''] = entity.split(/[*?]/, 1);
   if (plain === entity) return entity === kind || entity.startsWith(`${kind}.`);

@@ -122,6 +122,8 @@ export interface StoreReader {
   isRevoked(serial: string): Promise<boolean>;
   /** The roles of a domain whose change needs approvals. */
   protectedRoles(domain: DomainName): Promise<readonly ProtectedRole[]>;
+  /** The domains among these in which some change needs approvals, with the most that one needs. */
+  protectedAmong(names: readonly DomainName[]): Promise<ReadonlyMap<DomainName, number>>;
   /** A change request by its number. */
   request(id: number): Promise<StoredRequest | undefined>;
   requests(query: RequestQuery): Promise<readonly StoredRequest[]>;

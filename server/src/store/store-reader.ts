@@ -4,7 +4,6 @@ import {
   type PolicyName,
   type PrincipalName,
   parseDomainName,
-  parseRoleName,
   type ServiceName,
   splitPrincipal,
 } from '@signet/policy-engine/names';
@@ -42,6 +41,7 @@ import { readChanges, readContents } from './read-changes.ts';
 import { readAttributes, readCounts, readDomains, readList, readListNames } from './read-domains.ts';
 import { readEntries, readMemberPage } from './read-members.ts';
 import { readPolicies, readPolicyBytes } from './read-policies.ts';
+import { readProtectedAmong, readProtectedRoles } from './read-protected.ts';
 import { readServices, servicesOf } from './read-services.ts';
 import { isRevoked } from './record-certificate.ts';
 import { countOpen, readRequest, readRequests } from './request-rows.ts';
@@ -239,10 +239,12 @@ export class KyselyStoreReader implements StoreReader {
     return isRevoked(this.#db, serial);
   }
 
-  async protectedRoles(domain: DomainName): Promise<readonly ProtectedRole[]> {
-    const rows = this.#db.selectFrom('roles').select(['name', 'approvals']).where('domain', '=', domain);
-    const found = await rows.where('approvals', '>', 0).execute();
-    return found.map(({ name, approvals }) => ({ name: parseRoleName(name), approvals: approvals ?? 0 }));
+  protectedRoles(domain: DomainName): Promise<readonly ProtectedRole[]> {
+    return readProtectedRoles(this.#db, domain);
+  }
+
+  protectedAmong(names: readonly DomainName[]): Promise<ReadonlyMap<DomainName, number>> {
+    return readProtectedAmong(this.#db, names);
   }
 
   request(id: number): Promise<StoredRequest | undefined> {

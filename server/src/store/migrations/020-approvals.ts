@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 
 /**
  * Approvals that changes need, and change requests. A version from before leaves columns and table alone, and does not ask for approvals: they are set
@@ -9,6 +9,7 @@ export async function addApprovals(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('roles').addColumn('approvals', 'integer').execute();
   await db.schema.alterTable('roles').addColumn('request_seconds', 'bigint').execute();
   await db.schema.alterTable('certificates').addColumn('asked_by', 'text').execute();
+  await sql`create index roles_protected on roles (domain) where approvals is not null`.execute(db);
   await db.schema
     .createTable('change_requests')
     .addColumn('id', 'bigint', (column) => column.primaryKey().notNull())
