@@ -31,8 +31,9 @@ export async function neededFor(change: DomainChange, reader: StoreReader): Prom
   const own: Needed = { approvals: before?.approvals ?? 0, by: `domain \`${name}\`` };
   const roles = before === undefined ? [] : await reader.protectedRoles(name);
   const all = [own, ...(await neededForRoles(change, { roles, atLeast: own.approvals }, reader))];
-  for (const { domain, approvals } of await domainsOpenedBy(change, reader)) {
-    all.push({ approvals, by: `domain \`${domain}\`, which a service of \`${name}\` may change without approval,` });
+  for (const { approvals } of await domainsOpenedBy(change, reader)) {
+    // Not named: the caller may not know of it.
+    all.push({ approvals, by: `a domain that a service of \`${name}\` may change without approval` });
   }
   return mostOf(all);
 }
