@@ -24,7 +24,7 @@ export interface ManagementWorld {
 }
 
 /** The tests of a file run at once, and a principal has one dry run at a time: another one waits for it. */
-function inTurn(call: Caller): Caller {
+export function inTurn(call: Caller): Caller {
   const patient = async (...request: Parameters<Caller>): Promise<Answer> => {
     const answer = await call(...request);
     const isBusy = answer.status === 429 && answer.text.includes('only one dry run');

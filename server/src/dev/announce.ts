@@ -70,6 +70,10 @@ function stepsFor(state: DevState, places: AnnouncementPlaces, attested: boolean
       command: `${signet} access check${data} --as media.player read catalog:movie\n${signet} access check${data} --as media.player write catalog:movie`,
     },
     ...(attested ? [attestationStep(signet, short(dataFolder), data)] : []),
+    {
+      about: 'user.ann asks for a role for an hour, and user.bob approves it',
+      command: `${signet} request role${data} catalog publisher --for 1h --reason "ticket 4711" --as user.ann\n${signet} approve${data} 1 --as user.bob`,
+    },
     { about: 'the keys that sign', command: `${signet} keys list${config}` },
     { about: 'change policies/, then', command: `${signet} apply${config} policies` },
   ];

@@ -106,6 +106,9 @@ async function listenOn(file: string, port: number, profile: ProfileRules['name'
   if (!document.hasIn(['tls', 'renew'])) document.setIn(['tls', 'renew'], true);
   const allow = ['instances', 'callOut', 'allow'];
   if (!document.hasIn(allow)) document.setIn(allow, ['127.0.0.1']);
+  const issued = ['management', 'requests', 'issuedByOperators'];
+  // Nobody logs in here: this command issues the certificates of both people.
+  if (!document.hasIn(issued)) document.setIn(issued, true);
   const changed = document.toString();
   if (changed !== text) await replaceFile(file, changed, { mode: 0o600 });
 }

@@ -26,6 +26,9 @@ export const sampleInstances = [
 /** Services needed for the start: the first operator, and the server itself. Their certificates are made here. */
 export const bootstrapServices = ['sys.auth.operator', 'sys.auth.server'] as const;
 
+/** People who administer the sample provider: one asks, the other approves. Their certificates are made here, too. */
+export const samplePeople = ['user.ann', 'user.bob'] as const;
+
 export const trustDomain = 'signet.local';
 
 /** The host name that the sample policy grants: services that listen are called by the name of this machine. */
@@ -36,10 +39,10 @@ const localHosts = ['localhost', '127.0.0.1', '::1'];
 
 export type IdentityFiles = DevState['identities'][string];
 
-/** Files of each sample service: its certificate (with its chain) and key. */
+/** Files of each sample principal: its certificate (with its chain) and key. */
 export function identityFiles(paths: WorldPaths): DevState['identities'] {
   return Object.fromEntries(
-    [...sampleInstances, ...bootstrapServices].map((name) => [
+    [...sampleInstances, ...bootstrapServices, ...samplePeople].map((name) => [
       name,
       { cert: join(paths.identities, `${name}.cert.pem`), key: join(paths.identities, `${name}.key.pem`) },
     ]),
@@ -59,7 +62,9 @@ export async function ensureIdentities(paths: WorldPaths, clock: Clock): Promise
   const authority = await loadLocalAuthority(paths);
   const server = { cert: paths.serverCertificate, key: paths.serverKey };
   const files = identityFiles(paths);
-  const own = bootstrapServices.flatMap((name) => (files[name] === undefined ? [] : [[name, files[name]] as const]));
+  const own = [...bootstrapServices, ...samplePeople].flatMap((name) =>
+    files[name] === undefined ? [] : [[name, files[name]] as const],
+  );
   for (const [name, pair] of [...own, ['sys.auth.server', server] as const]) {
     if (isFit(pair, authority, clock.now())) continue;
     const made =

@@ -37,57 +37,60 @@ const approve = async (id: number, call = bob, plan?: string) => {
   return await call(`${requests}/${id}/approval`, send('POST', digest === undefined ? {} : { plan: digest }));
 };
 
-test.serial('a change of a protected domain is refused, stored when asked for, and made by the approval of another person', async (t) => {
-  const domain = await protectedDomain('guarded');
-  const path = `${domain}/roles/reader`;
-  const body = { members: ['media.player'] };
-  t.like((await ann(path, send('PUT', body))).body, {
-    code: 409,
-    message: 'domain `guarded` needs 1 approval: add request=true (--request)',
-  });
-  t.is((await operator(path, send('PUT', body))).status, 409, 'operators are bound, too');
-  const asked = await ann(`${path}?request=true&reason=ticket`, send('PUT', body));
-  t.is(asked.status, 202, asked.text);
-  const { id } = asked.body as RequestBody;
-  t.is(asked.headers['location'], `/management/v1/requests/${id}`);
-  t.like(asked.body, {
-    kind: 'edit',
-    state: 'open',
-    author: 'user.ann',
-    reason: 'ticket',
-    domains: ['guarded'],
-    needed: 1,
-  });
-  t.is((await ann(path)).status, 404, 'nothing has changed');
-  const seen = await see(id);
-  t.is(seen['seenByAuthor'], true);
-  t.deepEqual(seen['operation'], { method: 'PUT', path: '/management/v1/domains/guarded/roles/reader', body });
-  t.like(seen.plan, {
-    changes: [
-      { change: 'create', kind: 'role', name: 'reader' },
-      { change: 'create', kind: 'member' },
-    ],
-  });
-  t.like((await approve(id, ann)).body, { code: 403, message: 'nobody decides about a request of its own' });
-  t.is((await approve(id, bob, 'A'.repeat(43))).status, 412);
-  const done = await approve(id);
-  t.is(done.status, 200, done.text);
-  t.like(done.body, { state: 'applied', approvals: [{ by: 'user.bob', current: true }] });
-  t.is((await ann(path)).status, 200);
-  t.is((await approve(id, cid, 'A'.repeat(43))).status, 409, 'it is closed');
-  const { items } = (await operator(`${domain}/changes`)).body as { items: readonly unknown[] };
-  t.like(items[0], { actor: 'user.ann', action: 'change', reason: 'ticket' });
-  const all = (await operator(`${base}/changes?subject=request.${id}`)).body as {
-    items: readonly { action: string; actor: string }[];
-  };
-  t.deepEqual(
-    all.items.map(({ action, actor }) => [action, actor]),
-    [
-      ['approve', 'user.bob'],
-      ['request', 'user.ann'],
-    ],
-  );
-});
+test.serial(
+  'a change of a protected domain is refused, stored when asked for, and made by the approval of another person',
+  async (t) => {
+    const domain = await protectedDomain('guarded');
+    const path = `${domain}/roles/reader`;
+    const body = { members: ['media.player'] };
+    t.like((await ann(path, send('PUT', body))).body, {
+      code: 409,
+      message: 'domain `guarded` needs 1 approval: add request=true (--request)',
+    });
+    t.is((await operator(path, send('PUT', body))).status, 409, 'operators are bound, too');
+    const asked = await ann(`${path}?request=true&reason=ticket`, send('PUT', body));
+    t.is(asked.status, 202, asked.text);
+    const { id } = asked.body as RequestBody;
+    t.is(asked.headers['location'], `/management/v1/requests/${id}`);
+    t.like(asked.body, {
+      kind: 'edit',
+      state: 'open',
+      author: 'user.ann',
+      reason: 'ticket',
+      domains: ['guarded'],
+      needed: 1,
+    });
+    t.is((await ann(path)).status, 404, 'nothing has changed');
+    const seen = await see(id);
+    t.is(seen['seenByAuthor'], true);
+    t.deepEqual(seen['operation'], { method: 'PUT', path: '/management/v1/domains/guarded/roles/reader', body });
+    t.like(seen.plan, {
+      changes: [
+        { change: 'create', kind: 'role', name: 'reader' },
+        { change: 'create', kind: 'member' },
+      ],
+    });
+    t.like((await approve(id, ann)).body, { code: 403, message: 'nobody decides about a request of its own' });
+    t.is((await approve(id, bob, 'A'.repeat(43))).status, 412);
+    const done = await approve(id);
+    t.is(done.status, 200, done.text);
+    t.like(done.body, { state: 'applied', approvals: [{ by: 'user.bob', current: true }] });
+    t.is((await ann(path)).status, 200);
+    t.is((await approve(id, cid, 'A'.repeat(43))).status, 409, 'it is closed');
+    const { items } = (await operator(`${domain}/changes`)).body as { items: readonly unknown[] };
+    t.like(items[0], { actor: 'user.ann', action: 'change', reason: 'ticket' });
+    const all = (await operator(`${base}/changes?subject=request.${id}`)).body as {
+      items: readonly { action: string; actor: string }[];
+    };
+    t.deepEqual(
+      all.items.map(({ action, actor }) => [action, actor]),
+      [
+        ['approve', 'user.bob'],
+        ['request', 'user.ann'],
+      ],
+    );
+  },
+);
 
 test.serial('documents need approvals, and are requested with the digest of their plan', async (t) => {
   await protectedDomain('papers');
