@@ -22,9 +22,25 @@ export function grantsExactly(snapshot: Snapshot, query: ExactQuery, now: number
   const domain = snapshot.domain(query.domain);
   if (domain === undefined) return false;
   const resource = `${domain.name}:${object}`;
+  if (!exactActions(domain).has(action)) return false;
   const { granted, work } = checkAccess(snapshot, { principal, action: authorityAction(action), resource }, now);
   compared(work);
   return granted && isWritten(snapshot, domain, { principal, action, resource }, now);
+}
+
+const known = new WeakMap<DomainSnapshot, ReadonlySet<string>>();
+
+/** Actions that assertions of the domain write without wildcards and without conditions, of those asked for exactly; computed once. */
+function exactActions(domain: DomainSnapshot): ReadonlySet<string> {
+  const found =
+    known.get(domain) ??
+    new Set(
+      domain.policies.flatMap(({ active, assertions }) =>
+        active === false ? [] : assertions.filter(isExactAllow).map(({ action }) => foldAscii(action)),
+      ),
+    );
+  known.set(domain, found);
+  return found;
 }
 
 function isWritten(
@@ -39,15 +55,13 @@ function isWritten(
   return domain.policies.some(({ active, assertions }) => active !== false && assertions.some(gives));
 }
 
+function isExactAllow(one: ExactAssertion): boolean {
+  return one.effect !== 'DENY' && one.conditions === undefined && isExact(one);
+}
+
 type ExactAssertion = AuthorityAssertion & { readonly conditions?: unknown };
 
 /** True if an assertion can give an action of the server by its name: an ALLOW without conditions that writes action and resource. */
 export function givesExactly(one: ExactAssertion, action: AuthorityAction, resource: string): boolean {
-  return (
-    one.effect !== 'DENY' &&
-    one.conditions === undefined &&
-    isExact(one) &&
-    foldAscii(one.action) === action &&
-    foldAscii(one.resource) === resource
-  );
+  return isExactAllow(one) && foldAscii(one.action) === action && foldAscii(one.resource) === resource;
 }

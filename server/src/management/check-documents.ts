@@ -1,6 +1,6 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import { type DocumentProblem, InvalidDocumentError } from '../errors.ts';
-import type { DomainContent, DomainRecord, ServiceRecord } from '../model/records.ts';
+import type { DomainContent, DomainRecord, RoleRecord, ServiceRecord } from '../model/records.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { diffDomains } from '../store/diff-domains.ts';
@@ -36,7 +36,7 @@ export function checkDocuments(
 ): CheckedDocuments {
   const changes = documents.map((document): DocumentChange => {
     const before = known.get(document.content.name);
-    const after = withWhatStays(document, before);
+    const after = withWhatStays(document, before, now);
     return { document, before, after, change: diffDomains(before, after) };
   });
   const all = new Map<DomainName, DomainContent>(known);
@@ -74,7 +74,12 @@ function expiredBefore({ document: { source }, change, after }: DocumentChange, 
     .map(({ path, message }) => source.problem(placeOf(source.value, path), message));
 }
 
-function withWhatStays({ content, keepsKeys }: DomainDocument, stored: DomainRecord | undefined): DomainContent {
+/** The content of a document with what others put there: keys and endpoints of services, and memberships that were asked for. */
+function withWhatStays(
+  { content, keepsKeys }: DomainDocument,
+  stored: DomainRecord | undefined,
+  now: number,
+): DomainContent {
   const before = new Map(stored?.services.map((service) => [service.name, service]));
   const services = content.services.map((service): ServiceRecord => {
     const known = before.get(service.name);
@@ -85,7 +90,20 @@ function withWhatStays({ content, keepsKeys }: DomainDocument, stored: DomainRec
       ...(keepsKeys.has(service.name) && { publicKeys: known.publicKeys }),
     };
   });
-  return { ...content, services };
+  const roles = new Map(stored?.roles.map((role) => [role.name, role]));
+  return { ...content, services, roles: content.roles.map((role) => withAskedFor(role, roles.get(role.name), now)) };
+}
+
+/** The role with the members who asked for it and whose time has not ended. */
+function withAskedFor(role: RoleRecord, stored: RoleRecord | undefined, now: number): RoleRecord {
+  const { requestSeconds, members } = role;
+  if (requestSeconds === undefined || stored?.requestSeconds === undefined) return role;
+  const named = new Set(members.map(({ name }) => name));
+  const until = now + requestSeconds * 1000;
+  const lent = stored.members.filter(
+    ({ name, expires }) => expires !== undefined && expires > now && expires <= until && !named.has(name),
+  );
+  return lent.length === 0 ? role : { ...role, members: [...members, ...lent] };
 }
 
 /** Domain in the form of a record, with made-up numbers: no case depends on them. */

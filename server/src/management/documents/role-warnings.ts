@@ -24,7 +24,8 @@ export function roleWarnings(
   const lenders = new Lenders(after);
   return content.roles.flatMap((role) => {
     const full = `${content.name}:role.${role.name}`;
-    if (!used.has(full)) return [];
+    // Who is in a role that can be asked for changes by the hour.
+    if (!used.has(full) || role.requestSeconds !== undefined) return [];
     const at = (field: readonly string[], message: string) =>
       source.problem(placeOf(source.value, ['roles', role.name, ...field]), message, 'key');
     if (role.trust === undefined) {
