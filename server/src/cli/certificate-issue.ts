@@ -103,7 +103,7 @@ async function issueRecorded(
       const issuer = issuers.signing(epochSeconds(clock));
       const { trustDomain } = config.certificates;
       const deps = { issuer, certificates: store.certificates, trustDomain, clock };
-      const order = { ...lifeOf(config, snapshot, name), requestedSeconds };
+      const order = { ...lifeOf(config, snapshot, name), requestedSeconds, askedBy: { names: [localActor()] } };
       const { signed, key, spki } = await signNew(deps, { name, usage: 'client', hosts: [] }, order);
       const { serial, fingerprint, notAfter } = signed;
       await store.change({ actor: localActor() }, (transaction) =>

@@ -143,6 +143,8 @@ export interface AttestInput {
   readonly names: GrantedNames;
   readonly address: string;
   readonly principal?: string | undefined;
+  /** Serial number of the certificate that a refresh presents. */
+  readonly presented?: string | undefined;
 }
 
 /** Calls the provider. Throws `InvalidRequestError` when there is none of that name, and what the provider throws. */
@@ -203,8 +205,15 @@ export function signInstance(
     holder: servicePrincipal(key.domain, key.service),
     provider: key.provider,
     instanceId: key.instanceId,
+    askedBy: askedByOf(input, attested),
   };
   return signOrder(deps, order);
+}
+
+/** A refresh is asked for by whoever asked for the certificate that it presents; else the provider vouches, or who made the join token. */
+function askedByOf({ key, presented }: AttestInput, { joinToken }: Attested): CertificateOrder['askedBy'] {
+  if (presented !== undefined) return { certificate: presented };
+  return joinToken === undefined ? { names: [key.provider] } : { joinToken };
 }
 
 /** Reads the request for a host certificate, if there is one and an authority to sign it. Throws `InvalidRequestError`. */

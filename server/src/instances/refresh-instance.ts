@@ -134,7 +134,8 @@ export async function refreshInstance(
   const names = authorize(deps.snapshot());
   if (lineage !== 'missing') await refuseForeign(deps, caller, key, lineage);
   const { principal, address } = caller;
-  const input: AttestInput = { operation: 'refresh', key, information, names, principal, address };
+  const presented = caller.certificate.serial;
+  const input: AttestInput = { operation: 'refresh', key, information, names, principal, address, presented };
 
   const answer = await attest(deps, input);
   const attested: Attested = clientOnly ? { ...answer, usage: 'client' } : answer;
@@ -145,12 +146,12 @@ export async function refreshInstance(
   const asking = { ...caller.certificate, notAfter: signed?.notAfter ?? presentedEnd };
   const ssh = await hostCertificate(deps, issueHost, input, { attested, asking, authorize });
   if (signed !== undefined) await recordRefresh(deps, caller, signed, { key, attested, authorize });
-  const presented = signed && presentedChain(signed, deps.issuers.current().rootsPem);
+  const chained = signed && presentedChain(signed, deps.issuers.current().rootsPem);
   return {
     provider: key.provider,
     name: `${key.domain}.${key.service}`,
     instanceId: key.instanceId,
-    ...(presented !== undefined && { x509Certificate: presented.chain, x509CertificateSigner: presented.signer }),
+    ...(chained !== undefined && { x509Certificate: chained.chain, x509CertificateSigner: chained.signer }),
     ...(ssh !== undefined && { sshCertificate: ssh.certificate, sshCertificateSigner: ssh.signer }),
     attributes: attested.attributes,
   };

@@ -164,6 +164,11 @@ async function signService(
     maxSeconds: [deps.limits.serviceMaxSeconds, domainLimit],
     holder: servicePrincipal(asked.domain, asked.service),
     vouchedKey,
+    // Without a certificate a registered key of its own asks.
+    askedBy:
+      isSelf && caller.certificate !== undefined
+        ? { certificate: caller.certificate.serial }
+        : { names: [caller.principal] },
   });
   const conditions = decidedAgain(deps, caller, (snapshot) => {
     stillHolds(snapshot);

@@ -19,14 +19,26 @@ export interface CertificateRow {
   readonly vouchedKey?: KeyId | undefined;
   /** Serial number of the X.509 certificate that asked for an SSH certificate, or for a role certificate of a person, which ends with it. */
   readonly askingSerial?: string | undefined;
+  readonly askedBy?: AskedBy | undefined;
   readonly notBefore: number;
   readonly notAfter: number;
 }
+
+/**
+ * Who asked for a certificate: these names, or whoever asked for the certificate that authenticated the request, or who made the join token. A
+ * person who logs in asks for the own certificate. Absent: not known, as for the first certificates of a server.
+ */
+export type AskedBy =
+  | { readonly names: readonly string[] }
+  | { readonly certificate: string }
+  | { readonly joinToken: string };
 
 type CertificateState = 'intended' | 'issued';
 
 export interface CertificateRecord extends CertificateRow {
   readonly state: CertificateState;
+  /** Who asked for it (`AskedBy`); empty where that is not known. */
+  readonly askers: readonly string[];
   /** SHA-256 of the certificate in DER, base64url; once it is issued. */
   readonly fingerprint?: string | undefined;
   readonly revoked?: RevokedCertificate | undefined;

@@ -128,8 +128,8 @@ export interface StoreReader {
   request(id: number): Promise<StoredRequest | undefined>;
   requests(query: RequestQuery): Promise<readonly StoredRequest[]>;
   openRequests(query: OpenQuery): Promise<OpenRequests>;
-  /** Who asked for a certificate: its holder by a log-in of its own, or another; undefined where that is not known. */
-  certificateAskedBy(serial: string): Promise<string | undefined>;
+  /** Who asked for a certificate: its holder alone by an own log-in, or others, directly or for the one that asked; empty where not known. */
+  certificateAskedBy(serial: string): Promise<readonly string[]>;
 }
 
 /** A role whose change needs approvals by other persons. */

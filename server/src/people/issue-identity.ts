@@ -5,6 +5,7 @@ import { isKnownIdentity } from '../access/known-identity.ts';
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
 import type { Caller } from '../instances/caller.ts';
 import { rightsOf, systemDomain } from '../management/rights.ts';
+import type { AskedBy, CertificateStore } from '../model/certificate-store.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { parseCertificateRequest } from '../x509/csr.ts';
 import { grantServiceNames, type ServiceGrants } from '../x509/csr-rules.ts';
@@ -13,6 +14,7 @@ import { type IssuedIdentity, type IssueRecordedDeps, issueRecorded } from './is
 import { systemRolesOf } from './system-roles.ts';
 
 export interface IssueIdentityDeps extends IssueRecordedDeps {
+  readonly certificates: Pick<CertificateStore, 'intend' | 'find'>;
   readonly limits: {
     readonly userDefaultSeconds: number;
     readonly userMaxSeconds: number;
@@ -104,8 +106,23 @@ export async function issueIdentity(
     defaultSeconds: userDefaultSeconds,
     maxSeconds: kind === 'user' ? [userMaxSeconds] : [serviceMaxSeconds, domainLimit],
     holder: principal,
+    askedBy: await askedBy(deps, caller, principal),
   } as const;
   const { requestId, certificate } = caller;
   const context = { actor: caller.principal, requestId, certificateSerial: certificate.serial };
   return issueRecorded(deps, order, { context, asker: caller, decide });
+}
+
+/**
+ * Who asked for the caller's certificate asks for what is asked with it: nobody passes for another by asking twice. INVARIANT: a certificate for
+ * oneself is as the one that was presented.
+ */
+async function askedBy(
+  { certificates }: Pick<IssueIdentityDeps, 'certificates'>,
+  { principal: caller, certificate: { serial } }: Caller,
+  holder: PrincipalName,
+): Promise<AskedBy> {
+  if (holder === caller) return { certificate: serial };
+  const askers = (await certificates.find(serial))?.askers ?? [];
+  return { names: [...new Set([...askers, caller])] };
 }

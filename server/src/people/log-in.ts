@@ -74,6 +74,7 @@ export async function logIn(deps: LogInDeps, asked: LoginRequest, requestId: str
     defaultSeconds: deps.loginSeconds,
     maxSeconds: [],
     holder: name,
+    askedBy: { names: [name] },
   } as const;
   const details = { login: { issuer: issuer.issuer, subject } };
   return issueRecorded(deps, order, { context: { actor: name, requestId }, token, decide, details });

@@ -10,6 +10,7 @@ import {
 } from '@signet/policy-engine/names';
 import type { Kysely, RawBuilder, Selectable } from 'kysely';
 import type {
+  AskedBy,
   CertificateKind,
   CertificateRecord,
   CertificateRow,
@@ -62,6 +63,7 @@ export function toCertificate(row: Selectable<CertificatesTable>): CertificateRe
     vouchedKey: optional<KeyId>(row.vouched_key, parseKeyId),
     notBefore: row.not_before,
     notAfter: row.not_after,
+    askers: askersIn(row.asked_by),
     state: row.state === 'issued' ? 'issued' : 'intended',
     fingerprint: row.fingerprint ?? undefined,
     revoked,
@@ -79,11 +81,27 @@ export function newCertificate(row: CertificateRow, at: number) {
     instance_id: row.instanceId ?? null,
     vouched_key: row.vouchedKey ?? null,
     asking_serial: row.askingSerial ?? null,
+    ...askedBy(row.askedBy),
     holder: row.holder,
     intended_at: at,
     not_before: row.notBefore,
     not_after: row.notAfter,
   };
+}
+
+/** Names stand in a cell one a line. */
+function askedBy(asked: AskedBy | undefined) {
+  const nothing = { asked_by: null, asked_with: null, join_token: null };
+  if (asked === undefined) return nothing;
+  if ('names' in asked) return { ...nothing, asked_by: asked.names.join('\n') };
+  return 'certificate' in asked
+    ? { ...nothing, asked_with: asked.certificate }
+    : { ...nothing, join_token: asked.joinToken };
+}
+
+/** The names in a cell of `askedBy`. */
+export function askersIn(cell: string | null | undefined): readonly string[] {
+  return cell?.split('\n') ?? [];
 }
 
 export function toInstance(row: Selectable<InstancesTable>): InstanceRecord {

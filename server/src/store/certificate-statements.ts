@@ -16,6 +16,10 @@ export interface NewCertificate {
   readonly instance_id: string | null;
   readonly vouched_key: string | null;
   readonly asking_serial: string | null;
+  readonly asked_by: string | null;
+  /** Serial number and digest of what says who asked; no columns. */
+  readonly asked_with: string | null;
+  readonly join_token: string | null;
   readonly intended_at: number;
   readonly not_before: number;
   readonly not_after: number;
@@ -66,6 +70,9 @@ export function intendStatement(count: number) {
           instance_id: row.at('instance_id'),
           vouched_key: row.at('vouched_key'),
           asking_serial: row.at('asking_serial'),
+          asked_by: sql<string | null>`coalesce(${row.at('asked_by')},
+            (select asked_by from certificates as asking where asking.serial = ${row.at('asked_with')}),
+            (select created_by from join_tokens where digest = ${row.at('join_token')}))`,
           intended_at: row.at('intended_at'),
           not_before: row.at('not_before'),
           not_after: row.at('not_after'),

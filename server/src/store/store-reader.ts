@@ -34,6 +34,7 @@ import type {
   StoreState,
   SwitchedOff,
 } from '../model/store.ts';
+import { askersIn } from './certificate-rows.ts';
 import { isUnchanged } from './change-rows.ts';
 import type { Schema } from './database-schema.ts';
 import { readEndedNames, readFormHolder } from './name-rows.ts';
@@ -255,9 +256,9 @@ export class KyselyStoreReader implements StoreReader {
     return readRequests(this.#db, query);
   }
 
-  async certificateAskedBy(serial: string): Promise<string | undefined> {
+  async certificateAskedBy(serial: string): Promise<readonly string[]> {
     const row = this.#db.selectFrom('certificates').select('asked_by').where('serial', '=', serial);
-    return (await row.executeTakeFirst())?.asked_by ?? undefined;
+    return askersIn((await row.executeTakeFirst())?.asked_by);
   }
 
   openRequests(query: OpenQuery): Promise<OpenRequests> {

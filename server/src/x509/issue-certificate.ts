@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type { KeyId, PathElement, PrincipalName } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '../errors.ts';
-import type { CertificateKind, CertificateStore } from '../model/certificate-store.ts';
+import type { AskedBy, CertificateKind, CertificateStore } from '../model/certificate-store.ts';
 import { buildTbsCertificate, serialFrom, serialRandomOctets, signCertificate } from './build-certificate.ts';
 import { type CertificateProfile, type CertificateUsage, certificateLifetime } from './certificate-profile.ts';
 import { certificateToPem } from './certificate-reader.ts';
@@ -37,6 +37,7 @@ export interface CertificateOrder {
   readonly vouchedKey?: KeyId | undefined;
   /** Serial number of the certificate with which it is revoked. */
   readonly askingSerial?: string | undefined;
+  readonly askedBy?: AskedBy | undefined;
 }
 
 /** A certificate that was signed and checked. Its row says `intended` until the caller confirms it. */
@@ -76,8 +77,8 @@ export async function signOrder(deps: IssueDeps, order: CertificateOrder): Promi
   if (fault !== undefined) throw new InvalidRequestError(fault);
   const serialOctets = serialFrom(deps.clock.now() / 1000, deps.randomBytes(serialRandomOctets));
   const serial = serialOctets.toString('hex');
-  const { holder, provider, instanceId, vouchedKey, askingSerial } = order;
-  const whose = { subject: commonName, holder, provider, instanceId, vouchedKey, askingSerial };
+  const { holder, provider, instanceId, vouchedKey, askingSerial, askedBy } = order;
+  const whose = { subject: commonName, holder, provider, instanceId, vouchedKey, askingSerial, askedBy };
   await deps.certificates.intend({ ...whose, serial, issuer: issuer.id, kind, notBefore, notAfter }, now);
 
   const der = signCertificate(buildTbsCertificate(profile, order.subjectKey, issuer, serialOctets), issuer);

@@ -138,6 +138,7 @@ export async function issueRoleCertificate(
     latest: heldUntil((now) => isHeld(snapshot, principal, asked, now), start, longest),
     holder: principal,
     askingSerial: person?.serial,
+    askedBy: input.presented === undefined ? { names: [principal] } : { certificate: input.presented.serial },
   });
   const conditions = decidedAgain(deps, { principal, certificate: input.presented }, (latest) =>
     heldRole(latest, principal, asked, lastMoment(signed.notAfter)),

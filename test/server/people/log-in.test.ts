@@ -141,6 +141,7 @@ test('a person logs in once with a token, over one key; the audit log names issu
   t.deepEqual(refusalOf(await stranger('/login', json(body))), [403, 'the ID token was used before']);
   const leaf = new X509Certificate(String(field(given?.body, 'certificate')));
   const serial = leaf.serialNumber.toLowerCase();
+  t.deepEqual((await world.store.certificates.find(serial))?.askers, ['user.anna'], 'its holder asked for it');
   t.is(leaf.subject, 'CN=user.anna');
   t.is(leaf.subjectAltName, 'URI:spiffe://signet.test/ns/default/sa/user.anna');
   t.deepEqual(leaf.keyUsage, ['1.3.6.1.5.5.7.3.2']);

@@ -43,7 +43,7 @@ export async function issueFirst(
   return { certificate: `${signed.pem}${signed.chainPem}`, key, notAfter: signed.notAfter };
 }
 
-type Order = Pick<CertificateOrder, 'kind' | 'requestedSeconds' | 'defaultSeconds' | 'maxSeconds'>;
+type Order = Pick<CertificateOrder, 'kind' | 'requestedSeconds' | 'defaultSeconds' | 'maxSeconds' | 'askedBy'>;
 
 /** A certificate over a new key, made without a server. The caller records it: its row says `intended`. */
 export async function signNew(

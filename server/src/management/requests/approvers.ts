@@ -53,14 +53,19 @@ export async function requireApprover(
   requireDecider(request, rights);
   if (serial === undefined) throw new ForbiddenError('approvals take a client certificate of the approver itself');
   const own = await reader.certificateAskedBy(serial);
-  const others = request.certificate === undefined ? undefined : await reader.certificateAskedBy(request.certificate);
-  if (own === request.author || others === caller) {
+  const others = request.certificate === undefined ? [] : await reader.certificateAskedBy(request.certificate);
+  if (own.includes(request.author) || others.includes(caller)) {
     throw new ForbiddenError('one of the two certificates was issued at the request of the other person');
   }
-  if (own === caller || others === request.author || issuedByOperators) return;
+  if (isOwn(own, caller) || isOwn(others, request.author) || issuedByOperators) return;
   throw new ForbiddenError(
     'neither certificate was fetched by a log-in of its own: log in, or set management.requests.issuedByOperators',
   );
+}
+
+/** True if a certificate was fetched by its holder. */
+function isOwn(askers: readonly string[], holder: string): boolean {
+  return askers.length === 1 && askers[0] === holder;
 }
 
 /** Requires another person with the right to decide. Throws `ForbiddenError`. */
