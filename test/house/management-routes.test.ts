@@ -25,10 +25,13 @@ test('every operation asks for the right before it reads the body', (t) => {
   }
 });
 
-test('only paths of a new domain, documents and certificates do not tell the right to change something', (t) => {
+test('only paths of a new domain, documents, requests and certificates do not tell the right to change something', (t) => {
   const changes = stated.filter(({ method, needs }) => method !== 'get' && needs.kind === 'untold');
   t.deepEqual(changes.map(keyOf), [
-    ...['/domains', '/plan', '/apply'].map((path) => `POST ${managementPath}${path}`),
+    ...['/domains', '/plan', '/apply', '/requests', '/requests/:id/approval', '/requests/:id/rejection'].map(
+      (path) => `POST ${managementPath}${path}`,
+    ),
+    `DELETE ${managementPath}/requests/:id`,
     `PUT ${managementPath}/certificates/:serial/revocation`,
   ]);
 });

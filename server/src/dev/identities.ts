@@ -27,7 +27,7 @@ export const sampleInstances = [
 export const bootstrapServices = ['sys.auth.operator', 'sys.auth.server'] as const;
 
 /** People who administer the sample provider: one asks, the other approves. Their certificates are made here, too. */
-export const samplePeople = ['user.ann', 'user.bob'] as const;
+const samplePeople = ['user.ann', 'user.bob'] as const;
 
 export const trustDomain = 'signet.local';
 

@@ -72,7 +72,7 @@ export interface DomainOperation {
 }
 
 /** A change that the rules permit: nothing is written yet. */
-export interface JudgedChange {
+interface JudgedChange {
   /** `deletion`: the domain with all that it has. */
   readonly change: DomainChange | 'deletion';
   readonly needed: Needed;

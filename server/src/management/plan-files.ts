@@ -17,7 +17,7 @@ export const filesSchema = z.strictObject({
 });
 
 /** File of a request. */
-export interface RequestFile {
+interface RequestFile {
   readonly name: string;
   readonly text: string;
 }

@@ -47,8 +47,6 @@ export type RequestContent =
       readonly flags: readonly string[];
     };
 
-export type RequestKind = RequestContent['kind'];
-
 export interface Approval {
   readonly by: PrincipalName;
   readonly at: number;

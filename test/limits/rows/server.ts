@@ -292,17 +292,44 @@ export const serverRows: readonly Row[] = [
     readFiles(JSON.stringify({ files: list(count, 'f').map((name) => ({ name: `${name}.cases.yaml`, text: '[]' })) })),
   ),
   elsewhere(
-    'server/src/management/plan-job.ts',
+    'server/src/management/plan-documents.ts',
     'maxListedChanges',
     'server/management/plan-job.test.ts',
     'a plan lists ten thousand changes and a thousand warnings, and counts the changes',
   ),
   elsewhere(
-    'server/src/management/plan-job.ts',
+    'server/src/management/plan-documents.ts',
     'maxListedProblems',
     'server/management/plan-job.test.ts',
     'a plan lists ten thousand changes and a thousand warnings, and counts the changes',
   ),
+  elsewhere(
+    'server/src/management/requests/ask.ts',
+    'maxTries',
+    'server/management/requests/moving-store.test.ts',
+    'a request and an approval begin again three times when what they read changes without another effect',
+  ),
+  elsewhere(
+    'server/src/management/requests/decide.ts',
+    'maxTries',
+    'server/management/requests/moving-store.test.ts',
+    'a request and an approval begin again three times when what they read changes without another effect',
+  ),
+  elsewhere(
+    'server/src/management/requests/ask.ts',
+    'maxContentBytes',
+    'server/management/requests/past-approvals.test.ts',
+    'requests of others are not there, and bad parameters are refused by name',
+  ),
+  elsewhere(
+    'server/src/management/requests/break-glass.ts',
+    'maxListed',
+    'server/management/requests/approvals.test.ts',
+    'break-glass takes its right and a reason, is bounded, loud, and waits for a review',
+  ),
+  maximum('server/src/model/record-fields.ts', 'maxRequestSeconds', (seconds) => {
+    return recordFields.role.requestSeconds.schema.safeParse(seconds).success;
+  }),
   elsewhere(
     'server/src/management/apply-documents.ts',
     'maxTries',

@@ -17,11 +17,12 @@ type Row = readonly [who: Who, token: Token, operations: string];
 
 const management: readonly Row[] = [
   ['right', 'confirms', 'POST /domains'],
-  ['service', 'confirms', 'POST /plan /apply'],
+  ['service', 'confirms', 'POST /plan /apply /requests /requests/:id/approval /requests/:id/rejection'],
+  ['service', 'confirms', 'DELETE /requests/:id'],
   [
     'service',
     'names-new',
-    'GET /domains /access /reviews /search /explanation /grantees /certificates /certificates/:serial',
+    'GET /domains /access /reviews /search /explanation /grantees /certificates /certificates/:serial /requests /requests/:id',
   ],
   ['service', 'confirms', 'PUT /certificates/:serial/revocation'],
   ['service', 'names', 'GET /access/:action /access/:action/:resource'],

@@ -18,7 +18,7 @@ export interface ManagementRouteDeps extends ManagementDeps {
   readonly brokeGlass: (change: BrokenGlass) => void;
 }
 
-export interface BrokenGlass {
+interface BrokenGlass {
   readonly caller: PrincipalName;
   /** Number of its record. */
   readonly request: number;

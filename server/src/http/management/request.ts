@@ -36,7 +36,7 @@ export function queryOf(ctx: RouteContext, allowed: readonly string[]): Readonly
 }
 
 /** A change as a request of the API asks for it. */
-export interface AskedChange extends ChangeRequest {
+interface AskedChange extends ChangeRequest {
   /** Absent: it is made if it needs no approval. */
   readonly mode?: Mode;
 }

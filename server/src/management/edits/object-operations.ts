@@ -28,7 +28,7 @@ export interface AskedOfObject {
 type Method = 'get' | 'put' | 'post' | 'delete';
 
 /** Object that a path names: the domain, or one of what it has. */
-export type ObjectKind = 'domain' | 'role' | 'group' | 'policy' | 'service';
+type ObjectKind = 'domain' | 'role' | 'group' | 'policy' | 'service';
 
 /** Right that an operation needs; none: to look at the object. */
 interface OperationRight {

@@ -19,7 +19,7 @@ import { examine, planFor, wholeDigest } from './request-effect.ts';
 /** `request`: to be approved by another person; `break-glass`: at once, to be reviewed afterwards. */
 export type Mode = 'request' | 'break-glass';
 
-export interface AskOptions {
+interface AskOptions {
   readonly mode: Mode;
   readonly content: RequestContent;
   /** Digest of the effect that the author has seen, for documents. */

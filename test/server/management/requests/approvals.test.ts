@@ -195,7 +195,12 @@ test.serial('break-glass takes its right and a reason, is bounded, loud, and wai
   const found = items.find(({ domains }) => String(domains) === 'burning');
   t.like(found, { state: 'unreviewed', author: 'user.ann', reason: 'fire' });
   const id = found?.id ?? 0;
-  t.like(await see(id), { plan: { undo: [{ change: 'delete', kind: 'role', name: 'reader' }] } });
+  t.like(await see(id), { outcome: { undo: [{ change: 'delete', kind: 'role', name: 'reader' }] } });
+  const many = Array.from({ length: 1001 }, (_, index) => `user.u${index}`);
+  const large = await ann(`${domain}/roles/large?breakGlass=true&reason=fire`, send('PUT', { members: many }));
+  t.is(large.status, 201, large.text);
+  const listed = await see(id + 1);
+  t.is(Reflect.get(Object(listed['outcome']), 'changes').length, 1000, 'and no more');
   t.is((await ann(`${requests}/${id}/approval`, send('POST', {}))).status, 403);
   t.is((await bob(`${requests}/${id}/rejection`, send('POST', { comment: 'why?' }))).status, 200);
   t.is((await see(id)).state, 'unreviewed');
