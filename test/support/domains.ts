@@ -18,6 +18,9 @@ export type RuleSketch = string;
 
 export interface DomainSketch {
   readonly enabled?: boolean;
+  readonly approvals?: number;
+  /** Roles with approvals. */
+  readonly protects?: Readonly<Record<string, number>>;
   readonly roles?: Readonly<Record<string, readonly MemberSketch[] | { readonly trust: string }>>;
   readonly groups?: Readonly<Record<string, readonly MemberSketch[]>>;
   readonly rules?: readonly RuleSketch[];
@@ -26,16 +29,19 @@ export interface DomainSketch {
 
 /** A domain from a sketch. */
 export function domainContent(name: string, sketch: DomainSketch = {}): DomainContent {
-  const roles = Object.entries(sketch.roles ?? {}).map(([role, members]) =>
-    'trust' in members
-      ? { name: parseRoleName(role), trust: parseDomainName(members.trust), members: [] }
-      : { name: parseRoleName(role), members: members.map(member) },
-  );
+  const roles = Object.entries(sketch.roles ?? {}).map(([name, members]) => {
+    const approvals = sketch.protects?.[name];
+    const role = { name: parseRoleName(name), ...(approvals !== undefined && { approvals }) };
+    return 'trust' in members
+      ? { ...role, trust: parseDomainName(members.trust), members: [] }
+      : { ...role, members: members.map(member) };
+  });
   const groups = Object.entries(sketch.groups ?? {});
   const rules = sketch.rules ?? [];
   return {
     ...emptyDomain(parseDomainName(name)),
     enabled: sketch.enabled ?? true,
+    ...(sketch.approvals !== undefined && { approvals: sketch.approvals }),
     roles,
     groups: groups.map(([group, members]) => ({ name: parseGroupName(group), members: members.map(member) })),
     policies:

@@ -33,6 +33,8 @@ export function memoryReader(contents: readonly DomainContent[], answers: Partia
     },
     entries: async (domain: string, names: readonly string[]) =>
       entriesOf(find(domain)).filter(({ member }) => names.includes(member.name)),
+    protectedRoles: async (domain: string) =>
+      (find(domain)?.roles ?? []).flatMap(({ name, approvals = 0 }) => (approvals > 0 ? [{ name, approvals }] : [])),
     policies: async (domain: string, name?: string) =>
       (find(domain)?.policies ?? []).filter((policy) => name === undefined || policy.name === name),
     services: async (domain: string, name?: string) =>

@@ -1,5 +1,6 @@
 import { yieldToOthers } from '@signet/policy-engine/internal/slices';
 import type { DomainChange } from '../model/domain-change.ts';
+import { enoughApprovers, protectedMembers } from './approval-rules.ts';
 import { bundleSizeOfDomain } from './bundle-size.ts';
 import type { ChangeFacts, ChangeFault, ChangeRule } from './change-rule.ts';
 import { dnsForms, membershipsOfServices, reservedNames, serverService } from './name-safeguards.ts';
@@ -30,6 +31,8 @@ const rules: readonly ChangeRule[] = [
   serverService,
   membershipsOfServices,
   references,
+  protectedMembers,
+  enoughApprovers,
   plantedKeys,
 ];
 

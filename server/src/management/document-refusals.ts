@@ -73,7 +73,8 @@ function isSection([section = '', ...rest]: readonly string[]): boolean {
   return rest.length === 0 && ['roles', 'groups', 'policies', 'services'].includes(section);
 }
 
-function leftBy(changes: readonly DocumentChange[], reader: StoreReader): StoreAfter {
+/** The store as the changes leave it. */
+export function leftBy(changes: readonly DocumentChange[], reader: StoreReader): StoreAfter {
   return new StoreAfter(
     reader,
     changes.map(({ change }) => change),

@@ -11,6 +11,7 @@ import type { Compared } from '../roles/granted-roles.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { jsonInSteps, piecesOf } from '../steps/json-steps.ts';
 import type { Steps } from '../steps/steps.ts';
+import { approvalWarnings } from './approval-warnings.ts';
 import type { NameRules, Sees } from './change-rule.ts';
 import { checkChange } from './check-change.ts';
 import { danglingWarnings } from './dangling.ts';
@@ -211,7 +212,9 @@ export async function judge(
   const names = nameRulesOf(deps, request, change.name);
   await checkChange(change, { ...names, reader, after, now, allowWildcard, quotas, sees });
   const missing = await memberWarnings(change, reader, now);
-  return [...missing, ...dnsWarnings(change), ...(await elsewhereWarnings(request, change, after, sees))];
+  const elsewhere = await elsewhereWarnings(request, change, after, sees);
+  const approvals = (await approvalWarnings(change, { after, sees })).map(({ message }) => message);
+  return [...missing, ...dnsWarnings(change), ...elsewhere, ...approvals];
 }
 
 /** Warnings about the entries of other domains that name what the change removes: they are removed with it, or stay and grant nothing. */

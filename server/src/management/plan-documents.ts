@@ -3,11 +3,13 @@ import { type DocumentProblem, PolicyTestsFailedError } from '../errors.ts';
 import { isEmpty } from '../model/domain-change.ts';
 import type { Store, StoreReader } from '../model/store.ts';
 import type { OnProgress } from '../steps/progress.ts';
-import type { DocumentChange } from './document-refusals.ts';
+import { approvalWarnings } from './approval-warnings.ts';
+import { type DocumentChange, leftBy } from './document-refusals.ts';
+import { placeOf } from './documents/places.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import { askedByDocuments, type Effect, effectDigest } from './effect-digest.ts';
 import { effectOf, readSides } from './find-effect.ts';
-import { type JudgingOptions, judgeDocuments } from './judge-documents.ts';
+import { type AuthorRights, type JudgingOptions, judgeDocuments } from './judge-documents.ts';
 import type { PlanBasis } from './plan-basis.ts';
 import { approvalsOf, neededForAll } from './requests/needed.ts';
 
@@ -60,7 +62,7 @@ export async function makePlan(
   now: number,
   { onProgress, ...rules }: PlanOptions,
 ): Promise<MadePlan> {
-  const { judged, needs, sides } = await store.view((reader) => readPlan(reader, folder, now, rules));
+  const { judged, needs, approvals, sides } = await store.view((reader) => readPlan(reader, folder, now, rules));
   const found = await effectOf(sides, judged.rights, { now, ...(onProgress !== undefined && { onProgress }) });
   const effect: Effect = { ...found, refusals: judged.refusals };
   const { state, moved, basis } = sides;
@@ -70,7 +72,7 @@ export async function makePlan(
     ...effect,
     ...(needs.size > 0 && { needs: approvalsOf(needs) }),
     casesPassed: judged.cases.passed,
-    warnings: [...judged.warnings, ...missingReasons(moved)],
+    warnings: [...judged.warnings, ...missingReasons(moved), ...approvals],
   };
   return { plan, basis };
 }
@@ -81,8 +83,9 @@ async function readPlan(reader: StoreReader, folder: DocumentFolder, now: number
   if (judged.cases.failures.length > 0) throw new PolicyTestsFailedError(judged.cases.failures);
   const moved = judged.changes.filter(({ change }) => !isEmpty(change));
   const needs = await neededForAll(moved, reader);
+  const approvals = await raisedProblems(reader, moved, judged.rights);
   const sides = await readSides(reader, moved, judged.domains, now);
-  return { judged, needs, sides: { ...sides, moved } };
+  return { judged, needs, approvals, sides: { ...sides, moved } };
 }
 
 /** Domains that want to know why: an apply without a reason is refused. */
@@ -90,6 +93,22 @@ function missingReasons(moved: readonly DocumentChange[]): DocumentProblem[] {
   return moved
     .filter(({ before }) => before?.requireReason === true)
     .map(({ document: { source } }) => source.problem(['domain'], 'the domain asks for a reason: apply with --reason'));
+}
+
+/** Warnings about approvals that documents raise; `strict` refuses none of them. */
+async function raisedProblems(
+  reader: StoreReader,
+  moved: readonly DocumentChange[],
+  { sees }: AuthorRights,
+): Promise<DocumentProblem[]> {
+  const after = leftBy(moved, reader);
+  const problems: DocumentProblem[] = [];
+  for (const { document, change } of moved) {
+    const { source } = document;
+    const warnings = await approvalWarnings(change, { after, sees });
+    problems.push(...warnings.map(({ message, path }) => source.problem(placeOf(source.value, path), message)));
+  }
+  return problems;
 }
 
 /** The plan with as many of its changes and problems as a response lists. */

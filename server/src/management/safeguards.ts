@@ -55,7 +55,11 @@ async function administration(
 }
 
 /** Active entries of the role `admin` at `now`, with those of the domain's own groups in it. */
-async function* administrators(store: StoreAfter, domain: DomainName, now: number): AsyncGenerator<MemberRecord> {
+export async function* administrators(
+  store: StoreAfter,
+  domain: DomainName,
+  now: number,
+): AsyncGenerator<MemberRecord> {
   const counts = ({ disabled, expires }: MemberRecord) => !disabled && (expires === undefined || expires > now);
   const prefix = `${domain}:group.`;
   for await (const page of store.members({ kind: 'role', domain, name: parseRoleName(adminRole) })) {

@@ -1,8 +1,16 @@
 import { yieldToOthers } from '@signet/policy-engine/internal/slices';
 import type { DomainName, KeyId, ServiceName } from '@signet/policy-engine/names';
 import { type DomainChange, listName, type MemberListChange, written } from '../model/domain-change.ts';
-import type { ListKey, ListKind, ListOf, MemberEntry, MemberRecord, PolicyRecord } from '../model/records.ts';
-import type { DelegatedKey, MemberSearch, Membership, StoreReader } from '../model/store.ts';
+import type {
+  ListKey,
+  ListKind,
+  ListOf,
+  MemberEntry,
+  MemberRecord,
+  PolicyRecord,
+  RoleFields,
+} from '../model/records.ts';
+import type { DelegatedKey, MemberSearch, Membership, ProtectedRole, StoreReader } from '../model/store.ts';
 import { policyKey } from '../store/diff-domains.ts';
 
 const membersAPage = 1000;
@@ -34,6 +42,24 @@ export class StoreAfter {
     return this.#changes.has(domain) || (await this.#reader.attributes(domain)) !== undefined;
   }
 
+  /** Approvals by other persons that every change of the domain needs. */
+  async approvals(domain: DomainName): Promise<number> {
+    const change = this.#changes.get(domain);
+    const attributes = change === undefined ? await this.#reader.attributes(domain) : change.after;
+    return attributes?.approvals ?? 0;
+  }
+
+  /** The roles of a domain whose change needs approvals. */
+  async protectedRoles(domain: DomainName): Promise<readonly ProtectedRole[]> {
+    const stored = this.#isNew(domain) ? [] : await this.#reader.protectedRoles(domain);
+    const changes = this.#lists(domain, 'role');
+    const touched = new Set<string>(changes.map(listName));
+    const changed = changes.flatMap(({ after }) =>
+      after?.approvals === undefined ? [] : [{ name: after.name, approvals: after.approvals }],
+    );
+    return [...stored.filter(({ name }) => !touched.has(name)), ...changed];
+  }
+
   /** Sorted, but for those that are new. */
   async listNames<Kind extends ListKind>(domain: DomainName, kind: Kind): Promise<readonly ListOf<Kind>['name'][]> {
     const stored = this.#isNew(domain) ? [] : await this.#reader.listNames(domain, kind);
@@ -41,6 +67,13 @@ export class StoreAfter {
     const gone = new Set(changes.filter(({ after }) => after === undefined).map(listName));
     const added = changes.filter(({ before }) => before === undefined).map(listName);
     return [...stored.filter((name) => !gone.has(name)), ...added];
+  }
+
+  /** A role without its members. */
+  async role(key: ListKey<'role'>): Promise<RoleFields | undefined> {
+    const found = this.#lists(key.domain, 'role').find((one) => listName(one) === key.name);
+    if (found !== undefined) return found.after;
+    return this.#isNew(key.domain) ? undefined : await this.#reader.list(key);
   }
 
   /** The members of a role or group, in pages. */
