@@ -219,7 +219,7 @@ test('what is not taken over, or means something else, is said once each', (t) =
     '`entities` of the domain is not imported (1): films',
     'members of the role `admin` administer the domain here, regardless of its policies (1): user.jane',
     'domains are trusted or have groups in roles: import them first, or into the same folder (1): lenders',
-    '`selfServe` of roles is not imported (1): viewer',
+    '`selfServe` of roles is not imported: with `requestSeconds`, anyone may ask for a role for a limited time (1): viewer',
     'pending members are skipped: they are not members yet (1): viewer: media.asked',
     'members are patterns, which `signet plan` and `apply` take with `--allow-wildcard` only (1): stages: media.stage*',
     'assertions name a role that the domain does not have: they match nothing and are skipped (1): watching',
@@ -229,6 +229,22 @@ test('what is not taken over, or means something else, is said once each', (t) =
     '`executable` of services is not imported (1): api',
     'public keys are not P-256, P-384, P-521, RSA 2048 or more, or Ed25519: skipped (1): api: weak',
     'endpoints of providers are not `https:` addresses without a user name: skipped (1): agents',
+  ]);
+});
+
+test('a role whose changes are reviewed needs an approval', (t) => {
+  const [admin, viewer, banned, ...others] = films.roles;
+  const roles = [admin, viewer, { ...banned, reviewEnabled: true }, ...others];
+  const { content, notices } = imported(t, JSON.stringify({ ...films, roles }));
+  t.deepEqual(
+    content.roles
+      .map(({ name, approvals }) => [String(name), approvals])
+      .filter(([, approvals]) => approvals !== undefined),
+    [['banned', 1]],
+  );
+  const said = notices.map(formatNotice).filter((text) => text.includes('reviewEnabled'));
+  t.deepEqual(said, [
+    '`reviewEnabled` of roles becomes `approvals: 1`: `admin` needs two persons, and domains whose groups they list `approvals` too (1): banned',
   ]);
 });
 
@@ -634,7 +650,7 @@ test('what means something else in Athenz is said', (t) => {
   const many = clone((data) =>
     data.roles.push(...Array.from({ length: 9 }, (_, at) => ({ name: `films:role.r${at}`, selfServe: true }) as never)),
   );
-  t.regex(said(many), /^`selfServe` of roles is not imported \(10\): viewer, r0, r1, r2, r3, \.\.\.$/m);
+  t.regex(said(many), /^`selfServe` of roles is not imported: .+ \(10\): viewer, r0, r1, r2, r3, \.\.\.$/m);
 });
 
 test('a file that is none, or an attack, is refused at once', (t) => {

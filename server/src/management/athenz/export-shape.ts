@@ -47,6 +47,8 @@ const roleShape = z.looseObject({
   roleMembers: list(z.array(memberShape)).nullish(),
   tokenExpiryMins: count,
   certExpiryMins: count,
+  reviewEnabled: flag,
+  selfServe: flag,
 });
 
 const groupShape = z.looseObject({

@@ -108,10 +108,23 @@ function convertRole(findings: Findings, name: string, role: AthenzRole): RoleSh
   if (!isSaid(trust) && !Array.isArray(role.roleMembers) && (members ?? []).length > 0) {
     findings.problem(['roles', name, 'members'], 'is deprecated and ignored by Athenz: use `roleMembers`');
   }
+  if (role.reviewEnabled === true) {
+    findings.notice(
+      '`reviewEnabled` of roles becomes `approvals: 1`: `admin` needs two persons, and domains whose groups they list `approvals` too',
+      name,
+    );
+  }
+  if (role.selfServe === true) {
+    findings.notice(
+      '`selfServe` of roles is not imported: with `requestSeconds`, anyone may ask for a role for a limited time',
+      name,
+    );
+  }
   return {
     ...described(role.description),
     ...seconds('tokenExpirySeconds', role.tokenExpiryMins),
     ...seconds('certExpirySeconds', role.certExpiryMins),
+    ...(role.reviewEnabled === true && { approvals: 1 }),
     ...(isSaid(trust) ? { trust } : { members: convertMembers(findings, name, role.roleMembers) }),
   };
 }

@@ -10,7 +10,7 @@ const known = {
   ],
   roles: [
     ...['name', 'description', 'trust', 'members', 'roleMembers', 'tokenExpiryMins', 'certExpiryMins'],
-    ...['modified', 'auditLog', 'lastReviewedDate', 'resourceOwnership'],
+    ...['modified', 'auditLog', 'lastReviewedDate', 'resourceOwnership', 'reviewEnabled', 'selfServe'],
   ],
   groups: ['name', 'description', 'groupMembers', 'modified', 'auditLog', 'lastReviewedDate', 'resourceOwnership'],
   members: [
