@@ -72,6 +72,26 @@ const commandGroups: readonly (readonly [heading: string, commands: readonly Com
         async () => (await import('./cli/apply.ts')).applyCommand(),
       ],
       [
+        'request',
+        'request roles for a time; list and show change requests',
+        async () => (await import('./cli/request/request-command.ts')).requestCommand(),
+      ],
+      [
+        'approve',
+        'approve the effect of a change request, or review a change made by break-glass',
+        async () => (await import('./cli/request/decide-commands.ts')).approveCommand(),
+      ],
+      [
+        'reject',
+        'reject a change request',
+        async () => (await import('./cli/request/decide-commands.ts')).rejectCommand(),
+      ],
+      [
+        'withdraw',
+        'withdraw a change request that the caller made',
+        async () => (await import('./cli/request/decide-commands.ts')).withdrawCommand(),
+      ],
+      [
         'test',
         'run the policy tests in a folder against its domain documents',
         async () => (await import('./cli/test.ts')).testCommand(),

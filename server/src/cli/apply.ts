@@ -4,8 +4,10 @@ import { formatProblem, InvalidDocumentError, PolicyTestsFailedError } from '../
 import type { ApplySummary } from '../management/apply-documents.ts';
 import { parsePlanFile } from '../management/plan-file.ts';
 import { describeFailure } from './describe-failure.ts';
+import { approvalOptions } from './manage/commands.ts';
 import { documentFiles, type FolderOptions, folderOptions } from './plan/document-files.ts';
 import { type DocumentsOptions, documentsTarget } from './plan/documents-target.ts';
+import { printRequest } from './request/request-answer.ts';
 import { action, CommandFailedError, print, warn } from './run.ts';
 import { sourceOptions } from './source.ts';
 import { escapeControls } from './terminal-text.ts';
@@ -20,7 +22,7 @@ export function applyCommand(): Command {
   const command = new Command('apply').description(
     'apply the domain documents in a folder to the store in one transaction',
   );
-  return folderOptions(sourceOptions(command))
+  return approvalOptions(folderOptions(sourceOptions(command)))
     .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
     .option('--reason <text>', 'reason, recorded in the audit log')
     .option('--allow-wildcard', 'allow `*` and prefix patterns as members')
@@ -36,7 +38,9 @@ async function apply(folder: string, options: ApplyOptions, command: Command): P
   try {
     const files = documentFiles(folder, options);
     const digest = options.plan === undefined ? undefined : parsePlanFile(readFileSync(options.plan, 'utf8'));
-    report(await documentsTarget(files, options, command).apply(digest), options.json === true);
+    const applied = await documentsTarget(files, options, command).apply(digest);
+    if ('request' in applied) printRequest(applied.request, options.json);
+    else report(applied, options.json === true);
   } catch (error) {
     if (!(error instanceof InvalidDocumentError)) throw error;
     reportRefusal(error, options.json === true);

@@ -567,6 +567,18 @@ export const serverRows: readonly Row[] = [
         .kind === 'ok'
     );
   }),
+  elsewhere(
+    'server/src/cli/request/request-command.ts',
+    'minRequestSeconds',
+    'server/cli/requests.test.ts',
+    'a role is requested for 60 seconds at least',
+  ),
+  elsewhere(
+    'server/src/management/approval-warnings.ts',
+    'maxNamedMembers',
+    'server/management/approval-rules.test.ts',
+    'a warning names 10 members of a role, and counts the others',
+  ),
   maximum('server/src/model/field-kinds.ts', 'maxUrlLength', (length) => {
     const url = 'https://a.test/'.padEnd(length, 'x');
     return (

@@ -287,6 +287,21 @@ test('who approves, and who passes approvals by, is listed where they are raised
   );
 });
 
+test('a warning names 10 members of a role, and counts the others', async (t) => {
+  const withMembers = (count: number) => ({
+    roles: { admin, crisis: Array.from({ length: count }, (_, index) => `user.u${10 + index}`) },
+    rules: ['allow break_glass domain crisis'],
+  });
+  for (const [count, more] of [
+    [10, ''],
+    [11, ' and 1 more'],
+  ] as const) {
+    const sketch = withMembers(count);
+    const [[, message] = []] = await warned({ before: sketch, after: { ...sketch, approvals: 1 } });
+    t.true(message?.endsWith(`\`user.u19\`${more}`), message);
+  }
+});
+
 test('trust in a domain with fewer approvals is warned of', async (t) => {
   const change = { before: trusting(plain), after: trusting(guarded), stored: stored(1) };
   t.regex(

@@ -1,12 +1,13 @@
 import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { conditionKeys, conditionOperators } from '@signet/policy-engine/policy';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { type ConnectionOptions, managementOptions } from '../connection.ts';
 import { describeField } from '../describe-field.ts';
 import { describeImpact } from '../describe-impact.ts';
+import { printRequest } from '../request/request-answer.ts';
 import { print, UsageError, warn } from '../run.ts';
-import { type ManagementRequest, manage, manageAll } from './management-client.ts';
+import { type ManagementRequest, manage, manageAll, manageTagged } from './management-client.ts';
 
 export interface ReadOptions extends ConnectionOptions {
   readonly json?: boolean;
@@ -18,6 +19,8 @@ export interface WriteOptions extends ReadOptions {
   readonly allowWildcard?: boolean;
   readonly removeMemberships?: boolean;
   readonly reuseName?: boolean;
+  readonly request?: boolean;
+  readonly breakGlass?: boolean;
 }
 
 /** A command that reads. */
@@ -25,9 +28,31 @@ export function reader(name: string, description: string): Command {
   return managementOptions(new Command(name)).description(description).option('--json', 'print JSON');
 }
 
+/** Adds the options for a change that needs approvals. */
+export function approvalOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--request', 'if approvals are needed, store the change as a request').conflicts('breakGlass'),
+    )
+    .option(
+      '--break-glass',
+      'in an emergency: change at once without approval; another person reviews it (needs --reason)',
+    );
+}
+
+/** Query of these options. Throws `UsageError`. */
+export function approvalQuery({
+  request,
+  breakGlass,
+  reason,
+}: Pick<WriteOptions, 'request' | 'breakGlass' | 'reason'>): Record<string, string> {
+  if (breakGlass === true && reason === undefined) throw new UsageError('--break-glass requires --reason');
+  return { ...(request === true && { request: 'true' }), ...(breakGlass === true && { breakGlass: 'true' }) };
+}
+
 /** A command that changes something. */
 export function writer(name: string, description: string): Command {
-  return reader(name, description)
+  return approvalOptions(reader(name, description))
     .option('--reason <text>', 'reason, recorded in the audit log')
     .option('--dry-run', 'show what would change, and who gains or loses access, without changing it')
     .option('--allow-wildcard', 'allow `*` and prefix patterns as members')
@@ -55,6 +80,9 @@ export async function listChanges(options: ReadOptions, path: readonly string[])
   print(options.json === true ? items : brief, options.json);
 }
 
+/** Status of an answer to a change that waits for approvals. */
+export const requestStored = 202;
+
 /** Makes a change and prints what is there now, or what a dry run said. */
 export async function write(options: WriteOptions, request: ManagementRequest): Promise<void> {
   const query = {
@@ -63,8 +91,13 @@ export async function write(options: WriteOptions, request: ManagementRequest): 
     ...(options.allowWildcard === true && { allowWildcard: 'true' }),
     ...(options.removeMemberships === true && { removeMemberships: 'true' }),
     ...(options.reuseName === true && { reuseName: 'true' }),
+    ...approvalQuery(options),
   };
-  const answer = await manage(options, { ...request, query });
+  const { status, body: answer } = await manageTagged(options, { ...request, query });
+  if (status === requestStored) {
+    printRequest(answer, options.json);
+    return;
+  }
   if (options.dryRun === true && options.json !== true) {
     describePreview(answer);
     return;

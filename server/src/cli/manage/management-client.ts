@@ -28,6 +28,7 @@ export interface ManagementRequest {
 
 /** Answer of the server, and its entity tag. */
 interface TaggedAnswer {
+  readonly status: number;
   readonly body: unknown;
   readonly tag: string | undefined;
 }
@@ -59,7 +60,7 @@ export async function manageTagged(options: ConnectionOptions, asked: Management
   const answer = await sendPatiently(send, { timeoutSeconds, isRepeatable });
   const value: unknown = answer.text === '' ? undefined : parsed(answer.text);
   if (answer.status >= 400) throw new ManagementRefusedError(answer.status, messageOf(value), problemsOf(value));
-  return { body: value, tag: answer.tag };
+  return { status: answer.status, body: value, tag: answer.tag };
 }
 
 interface Exchanged {

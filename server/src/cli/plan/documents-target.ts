@@ -15,15 +15,18 @@ import { openStore } from '../../store/open.ts';
 import type { ConnectionOptions } from '../connection.ts';
 import { type DocumentRuleOptions, documentRulesOf } from '../document-rules.ts';
 import { localActor } from '../local-user.ts';
-import { manage } from '../manage/management-client.ts';
+import { approvalQuery, requestStored } from '../manage/commands.ts';
+import { manageTagged } from '../manage/management-client.ts';
 import { ManagementRefusedError } from '../manage/refused-request.ts';
 import { withProgress } from '../progress.ts';
-import { configPathOf } from '../run.ts';
+import { configPathOf, UsageError } from '../run.ts';
 import { asksServer } from '../source.ts';
 
 /** Options of commands that plan or apply documents. */
 export interface DocumentsOptions extends ConnectionOptions, DocumentRuleOptions {
   readonly reason?: string;
+  readonly request?: boolean;
+  readonly breakGlass?: boolean;
 }
 
 /** Server, by its management API, or configured store: documents are compared with it and applied to it. */
@@ -31,7 +34,12 @@ interface DocumentsTarget {
   /** Throws `InvalidDocumentError`. */
   plan(): Promise<Plan>;
   /** `digest`: of the effect that was seen; absent: of a plan that is made now. Throws `InvalidDocumentError`, `PreconditionFailedError`. */
-  apply(digest?: string): Promise<ApplySummary>;
+  apply(digest?: string): Promise<ApplySummary | StoredChange>;
+}
+
+/** Documents that wait for approvals: the server's answer with the request. */
+interface StoredChange {
+  readonly request: unknown;
 }
 
 export function documentsTarget(
@@ -64,12 +72,14 @@ function storeTarget(files: readonly FolderFile[], options: DocumentsOptions, co
       withStore(true, (store) =>
         withProgress((onProgress) => planDocuments(store, folder, now, { ...rules, onProgress })),
       ),
-    apply: (plan) =>
-      withStore(false, (store) =>
-        withProgress((onProgress) =>
-          applyDocuments(store, folder, context, { ...rules, now, onProgress, ...(plan !== undefined && { plan }) }),
-        ),
-      ),
+    apply: (plan) => {
+      if (options.request === true) throw new UsageError('--request asks a server: use it with --as, --cert or --url');
+      const { breakGlass } = approvalQuery(options);
+      const more = { ...(plan !== undefined && { plan }), ...(breakGlass !== undefined && { breakGlass: true }) };
+      return withStore(false, (store) =>
+        withProgress((onProgress) => applyDocuments(store, folder, context, { ...rules, now, onProgress, ...more })),
+      );
+    },
   };
 }
 
@@ -87,22 +97,22 @@ const appliedAnswer = z.looseObject({
 export function serverTarget(files: readonly FolderFile[], options: DocumentsOptions): DocumentsTarget {
   const folder = dirname(files[0]?.file ?? '.');
   const inFolder = (problem: DocumentProblem) => ({ ...problem, file: join(folder, problem.file) });
-  const body = { files: sentFiles(files) };
+  const sent = { files: sentFiles(files) };
   const flags = Object.fromEntries(
     documentFlags.filter((name) => options[name] === true).map((name) => [name, 'true']),
   );
-  const ask = async (what: string, query: Readonly<Record<string, string>>) => {
+  const ask = async (what: 'plan' | 'apply', query: Readonly<Record<string, string>>) => {
     try {
-      const request = { method: 'POST', path: [what], query: { ...flags, ...query }, body } as const;
+      const request = { method: 'POST', path: [what], query: { ...flags, ...query }, body: sent } as const;
       const asked = { ...request, timeoutMs: serverTimeoutMs, isRepeatable: what === 'plan' };
-      return await manage(options, asked);
+      return await manageTagged(options, asked);
     } catch (error) {
       if (!(error instanceof ManagementRefusedError) || error.problems === undefined) throw error;
       throw new InvalidDocumentError(error.problems.map(inFolder));
     }
   };
   const plan = async () => {
-    const made = planAnswer.parse(await ask('plan', {})) as unknown as Plan;
+    const made = planAnswer.parse((await ask('plan', {})).body) as unknown as Plan;
     return { ...made, warnings: made.warnings.map(inFolder), refusals: made.refusals.map(inFolder) };
   };
   return {
@@ -110,8 +120,10 @@ export function serverTarget(files: readonly FolderFile[], options: DocumentsOpt
     apply: async (digest) => {
       const reason: Record<string, string> =
         options.reason === undefined ? {} : { reason: parseReason(options.reason) };
-      const query = { ...reason, plan: digest ?? (await plan()).digest };
-      const applied = appliedAnswer.parse(await ask('apply', query)) as unknown as ApplySummary;
+      const query = { ...reason, ...approvalQuery(options), plan: digest ?? (await plan()).digest };
+      const { status, body } = await ask('apply', query);
+      if (status === requestStored) return { request: body };
+      const applied = appliedAnswer.parse(body) as unknown as ApplySummary;
       return { ...applied, warnings: applied.warnings.map(inFolder) };
     },
   };

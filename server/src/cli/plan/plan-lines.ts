@@ -58,9 +58,13 @@ function accessLines(impact: readonly AccessChange[]): PlanLine[] {
   return [...of('gain', '+'), ...of('loss', '-')];
 }
 
-/** Notes on a plan as a whole: changes that are not listed, and access that cannot be told or is too much to list. */
-export function planNotes({ changes, changesTotal, impact, impactTotals }: Plan): readonly string[] {
-  const cut = changesTotal === undefined ? [] : [`${changes.length} of ${changesTotal} changes are listed`];
+/** Notes on a plan as a whole: approvals that it needs, changes that are not listed, and access that cannot be told or is too much to list. */
+export function planNotes({ changes, changesTotal, needs, impact, impactTotals }: Plan): readonly string[] {
+  const needed = Object.entries(needs ?? {}).map(
+    ([domain, count]) => `${domain} needs ${count} ${count === 1 ? 'approval' : 'approvals'}`,
+  );
+  const unlisted = changesTotal === undefined ? [] : [`${changes.length} of ${changesTotal} changes are listed`];
+  const cut = [...needed, ...unlisted];
   if (impactTotals !== undefined) return [...cut, ...describeImpact([], impactTotals)];
   return impact === undefined ? [...cut, ...describeImpact(undefined)] : cut;
 }
