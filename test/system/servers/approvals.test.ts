@@ -21,7 +21,7 @@ policies: { films: [{ action: read, resource: film, role: reader }] }
 /** Paths come from the document by the ids of operations; \`$A\` and \`$B\` are the two servers, \`ann\` and \`bob\` the callers. */
 const script = `set -eu
 op() { jq -r --arg id "$1" '.paths | to_entries[] | select(any(.value[]?; type == "object" and .operationId? == $id)) | .key' openapi.json; }
-as() { curl --silent --show-error --cacert ca.pem --cert "$1.cert.pem" --key "$1.key.pem" --write-out '\\n%{http_code}' "$2" -H 'content-type: application/json' \${3+--request "$3"} \${4+--data "$4"}; }
+as() { curl --silent --show-error --cacert ca.pem --cert "$1.cert.pem" --key "$1.key.pem" --write-out '\\n%{http_code}\\n' "$2" -H 'content-type: application/json' \${3+--request "$3"} \${4+--data "$4"}; }
 status() { tail -n 1; }
 body() { sed '$d'; }
 plan=$(op PlanDocuments) apply=$(op ApplyDocuments) requests=$(op ListRequests)
@@ -37,7 +37,7 @@ echo "waiting $(as bob "$A$requests?awaiting=me" | body | jq -c '[.items[].id]')
 seen=$(as bob "$A$(one GetRequest "$id")" | body | jq -r .plan.digest)
 echo "own $(as ann "$A$(one ApproveRequest "$id")" POST "{\\"plan\\":\\"$seen\\"}" | status)"
 as bob "$A$(one ApproveRequest "$id")" POST "{\\"plan\\":\\"$seen\\"}" > first & as bob "$B$(one ApproveRequest "$id")" POST "{\\"plan\\":\\"$seen\\"}" > second & wait
-echo "approved $(cat first second | grep -c '^200$' || true)"
+echo "approved $(tail -q -n 1 first second | grep -c '^200$' || true)"
 echo "again $(as ann "$A$apply?plan=$digest&request=true" POST "$(cat two.json)" | status)"
 echo "member $(as bob "$B/management/v1/domains/films/roles/reader/members" | body | jq -c '[.items[].name]')"
 role=$(as ann "$A$(op PutRole | sed 's/{domainName}/films/;s/{name}/lent/')?request=true" PUT '{"approvals":1,"requestSeconds":3600}' | body | jq .id)
