@@ -25,6 +25,7 @@ export const sections: readonly Section[] = [
       ['guides/operator', 'Change access safely'],
       ['guides/documents', 'Documents in git'],
       ['guides/mistakes', 'Typical mistakes'],
+      ['guides/approvals', 'Request and approve'],
       ['guides/pipeline', 'Policy in a pipeline'],
       ['guides/frameworks', 'Protect routes in your framework'],
       ['guides/identities', 'Certificates of machines'],

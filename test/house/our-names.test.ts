@@ -12,7 +12,7 @@ const fetching =
 const insideCheckout = new Set([
   ...['README.md', 'CHANGELOG.md', 'docs/architecture.md', 'docs/tutorial/protect-a-service.md'],
   'docs/tutorial/try-it.md',
-  ...['first-server', 'identities', 'operator', 'people'].map((guide) => `docs/guides/${guide}.md`),
+  ...['approvals', 'first-server', 'identities', 'operator', 'people'].map((guide) => `docs/guides/${guide}.md`),
   ...['server/src/cli/init/command-name.ts', 'server/src/dev/programs.ts'],
 ]);
 
