@@ -1,6 +1,6 @@
 import { type DomainName, fullRoleName, type RoleName } from '@signet/policy-engine/names';
 import { ConflictError } from '../../errors.ts';
-import { type DomainChange, isEmpty } from '../../model/domain-change.ts';
+import { type DomainChange, isEmpty, listName } from '../../model/domain-change.ts';
 import type { DomainFields } from '../../model/records.ts';
 import type { ProtectedRole, StoreReader } from '../../model/store.ts';
 import { domainsOpenedBy } from './opened-domains.ts';
@@ -53,8 +53,9 @@ async function neededForRoles(
     .map((role) => ({ approvals: role.approvals, by: `role \`${fullRoleName(name, role.name)}\`` }));
   const grants = reviewedGrants(name, activeAssertions(await reader.policies(name)));
   const isGiven = (role: RoleName) => grants.some((one) => isAbout(one, fullRoleName(name, role)));
-  const changesWho =
-    grants.length > 0 && (await reader.listNames(name, 'role')).some((role) => isTouched(role) && isGiven(role));
+  // A new role counts: an assertion may name it by a wildcard.
+  const names = grants.length === 0 ? [] : [...(await reader.listNames(name, 'role')), ...change.roles.map(listName)];
+  const changesWho = names.some((role) => isTouched(role) && isGiven(role));
   if (changesWho || changesReviewed(change)) {
     const strictest = asking.reduce((most, role) => (role.approvals > most.approvals ? role : most));
     const by = `role \`${fullRoleName(name, strictest.name)}\`, which \`${reviewedActions.join('` or `')}\` changes without approval,`;
