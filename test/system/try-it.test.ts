@@ -192,6 +192,8 @@ test('the sources and the state say the same', (t) => {
     'media.studio',
     'sys.auth.operator',
     'sys.auth.server',
+    'user.ann',
+    'user.bob',
   ]);
 });
 
