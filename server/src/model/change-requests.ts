@@ -22,6 +22,7 @@ export interface StoredRequest {
   readonly effect?: string;
   /** What was applied without approval, and what would undo it, as JSON. */
   readonly outcome?: string;
+  readonly kind: RequestContent['kind'];
   readonly content: RequestContent;
   readonly approvals: readonly Approval[];
 }

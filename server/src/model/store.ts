@@ -149,7 +149,7 @@ export interface RequestDeed {
 export interface StoreTransaction extends StoreReader {
   domainNames(): Promise<readonly DomainName[]>;
   /** Stores a new change request with its audit record, and answers it with its number. */
-  addRequest(request: Omit<StoredRequest, 'id'>): Promise<StoredRequest>;
+  addRequest(request: Omit<StoredRequest, 'id' | 'kind'>): Promise<StoredRequest>;
   /** Saves state and approvals of a change request, with an audit record of who did what. */
   saveRequest(request: StoredRequest, deed: RequestDeed): Promise<void>;
   /** Saves a change of what this transaction has read. A change without differences does nothing. */

@@ -83,7 +83,7 @@ function rowOf(request: StoredRequest): Selectable<ChangeRequestsTable> {
   const { id, state, author, created, expires, domains, needed, content, approvals } = request;
   return {
     id,
-    kind: content.kind,
+    kind: request.kind,
     state,
     author,
     created_at: created,
@@ -116,7 +116,11 @@ function requestOf(row: Selectable<ChangeRequestsTable>): StoredRequest {
     ...optional('outcome', row.outcome),
     domains: domains.trim().split(' ') as DomainName[],
     needed,
-    content: JSON.parse(row.content) as StoredRequest['content'],
+    kind: row.kind as StoredRequest['kind'],
+    // A list of many looks into few of them.
+    get content() {
+      return JSON.parse(row.content) as StoredRequest['content'];
+    },
     approvals: JSON.parse(row.approvals) as StoredRequest['approvals'],
   };
 }

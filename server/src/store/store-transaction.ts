@@ -83,8 +83,8 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     return { kind: before === undefined ? 'created' : 'changed', version };
   }
 
-  async addRequest(request: Omit<StoredRequest, 'id'>): Promise<StoredRequest> {
-    const stored = { ...request, id: await nextRequestId(this.#db) };
+  async addRequest(request: Omit<StoredRequest, 'id' | 'kind'>): Promise<StoredRequest> {
+    const stored = { ...request, kind: request.content.kind, id: await nextRequestId(this.#db) };
     this.#noted = true;
     await insertRequest(this.#db, stored);
     await this.#auditRequest(stored, {
@@ -100,8 +100,7 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     await this.#auditRequest(request, deed);
   }
 
-  async #auditRequest({ id, state, content, domains }: StoredRequest, { action, by, comment }: RequestDeed) {
-    const { kind } = content;
+  async #auditRequest({ id, state, kind, domains }: StoredRequest, { action, by, comment }: RequestDeed) {
     const after = JSON.stringify({ state, kind, domains, ...(comment !== undefined && { comment }) });
     await this.#audit({ action, subject: `request.${id}`, after }, [], by);
   }

@@ -327,6 +327,12 @@ export const serverRows: readonly Row[] = [
     'server/management/requests/approvals.test.ts',
     'break-glass takes its right and a reason, is bounded, loud, and waits for a review',
   ),
+  elsewhere(
+    'server/src/http/management/request-routes.ts',
+    'maxLooks',
+    'server/management/requests/past-approvals.test.ts',
+    'one page of the list looks at 2,000 requests, and the next goes on',
+  ),
   maximum('server/src/model/record-fields.ts', 'maxRequestSeconds', (seconds) => {
     return recordFields.role.requestSeconds.schema.safeParse(seconds).success;
   }),

@@ -1,7 +1,7 @@
 import { parseDomainName, parseRoleName } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '../../errors.ts';
 import { parseBody } from '../../instances/instance-request.ts';
-import { readPage } from '../../management/paging.ts';
+import { makeCursor, readCursor } from '../../management/paging.ts';
 import { mayDecide, maySee } from '../../management/requests/approvers.ts';
 import { rejectRequest, withdrawRequest } from '../../management/requests/close-request.ts';
 import { isExpired } from '../../management/requests/decide.ts';
@@ -23,8 +23,9 @@ import type { ManagementRoutes } from './routes.ts';
 
 const untold: PathRight = { kind: 'untold', why: 'the right follows from the request and who made it' };
 
-/** Requests in an interval of the list that are looked at for one page. */
+/** Requests that are read at once, and how often for one page: it may hold fewer items than exist, and none, before the last one. */
 const batch = 200;
+const maxLooks = 10;
 
 /** Routes for change requests: of a role for a time, and of changes that wait for approvals. */
 export function mountRequestRoutes(routes: ManagementRoutes, deps: ManagementRouteDeps): void {
@@ -102,26 +103,22 @@ async function listRequests(deps: ManagementRouteDeps, ctx: RouteContext): Promi
     ...(author !== undefined && { author }),
   };
   const fits = (request: StoredRequest) => (awaiting ? awaits(request, rights, now) : maySee(rights, request));
-  const read = async (after: string, limit: number) => {
-    const found: StoredRequest[] = [];
-    let before = after === '' ? undefined : Number.MAX_SAFE_INTEGER - Number(after);
-    for (;;) {
-      const place = before !== undefined && { before };
-      const rows = await deps.store.view((reader) => reader.requests({ ...filter, ...place, limit: batch }));
-      lookedAt(ctx, 'row', rows.length);
-      found.push(...rows.filter(fits));
-      before = rows.at(-1)?.id;
-      if (rows.length < batch || found.length >= limit) return found.slice(0, limit);
-    }
-  };
-  const page = await readPage(read, keyOf, pageRequestOf(ctx, query), deps.pagingSecret);
-  const items = page.items.map((request) => requestView({ request }, { now }));
-  await answerView(ctx, { ...page, items });
-}
-
-/** Place in a list that begins with the largest number. */
-function keyOf({ id }: StoredRequest): string {
-  return String(Number.MAX_SAFE_INTEGER - id).padStart(16, '0');
+  const { cursor, limit, list } = pageRequestOf(ctx, query);
+  let before = cursor === undefined ? undefined : Number(readCursor(cursor, list, deps.pagingSecret));
+  const found: StoredRequest[] = [];
+  for (let looks = 0; looks < maxLooks && found.length < limit; looks += 1) {
+    const place = before !== undefined && { before };
+    const rows = await deps.store.view((reader) => reader.requests({ ...filter, ...place, limit: batch }));
+    lookedAt(ctx, 'row', rows.length);
+    const fitting = rows.filter(fits).slice(0, limit - found.length);
+    found.push(...fitting);
+    before = found.length === limit ? fitting.at(-1)?.id : rows.at(-1)?.id;
+    if (rows.length < batch && found.length < limit) before = undefined;
+    if (before === undefined) break;
+  }
+  const items = found.map((request) => requestView({ request }, { now }));
+  const more = before !== undefined && { next: makeCursor(String(before), list, deps.pagingSecret) };
+  await answerView(ctx, { items, ...more });
 }
 
 /** True if the caller could decide about the request, or review it, as far as its rights go. */

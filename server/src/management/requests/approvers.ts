@@ -12,13 +12,14 @@ type Rights = Pick<CallerRights, 'caller' | 'administers' | 'holds' | 'seesAll'>
 /** True if the principal may decide about the request as far as its rights go: for all of the domains that it changes. */
 export function mayDecide(
   { administers, holds }: Pick<Rights, 'administers' | 'holds'>,
-  { content, domains }: Pick<StoredRequest, 'content' | 'domains'>,
+  request: Pick<StoredRequest, 'kind' | 'content' | 'domains'>,
 ): boolean {
-  const ofRole = (name: string) =>
-    content.kind === 'role' &&
-    content.domain === name &&
-    holds('approve_changes', content.domain, `role.${content.role}`);
-  return domains.every((name) => administers(name) || holds('approve_changes', name) || ofRole(name));
+  const { kind, domains } = request;
+  const ofRole = () => {
+    const { content } = request;
+    return content.kind === 'role' && holds('approve_changes', content.domain, `role.${content.role}`);
+  };
+  return domains.every((name) => administers(name) || holds('approve_changes', name) || (kind === 'role' && ofRole()));
 }
 
 /** True if the principal may look at the request: its author, who decides about it, and who sees all of its domains. */

@@ -1,4 +1,5 @@
 import { systemClock } from '@signet/policy-engine/clock';
+import { parseDomainName, parseRoleName } from '@signet/policy-engine/names';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { inTurn, managementWorld, send } from '#support/management-world';
@@ -276,4 +277,18 @@ test('requests of others are not there, and bad parameters are refused by name',
     members: Array.from({ length: 9000 }, (_, n) => `media.member-with-a-long-name-${n}`),
   };
   t.is(await status(`${domain}/roles/x?request=true`, send('PUT', large)), 413);
+});
+
+test('one page of the list looks at 2,000 requests, and the next goes on', async (t) => {
+  const film = { kind: 'role', domain: parseDomainName('hidden'), role: parseRoleName('reader'), seconds: 60 } as const;
+  const request = { author: 'user.other', created: 0, expires: 1, domains: [film.domain], needed: 1, approvals: [] };
+  const eve = await as('user.eve');
+  await world.server.store.change({ actor: 'test' }, async (transaction) => {
+    for (let n = 0; n < 2001; n += 1) await transaction.addRequest({ ...request, state: 'open', content: film });
+  });
+  const first = Object((await eve(`${requests}?author=user.other`)).body);
+  t.deepEqual(first.items, []);
+  t.is(typeof first.next, 'string');
+  const second = await eve(`${requests}?author=user.other&cursor=${first.next}`);
+  t.deepEqual(second.body, { items: [] });
 });

@@ -15,8 +15,8 @@ function rightsOf(name: string, sketch: DomainSketch, domains: Readonly<Record<s
   const ofRole = { kind: 'role', domain: films, role: publisher, seconds: 60 } as const;
   const documents = { kind: 'documents', files: [], flags: [] } as const;
   return {
-    approves: mayDecide(rights, { content: documents, domains: [films] }),
-    'approves publisher': mayDecide(rights, { content: ofRole, domains: [films] }),
+    approves: mayDecide(rights, { kind: 'documents', content: documents, domains: [films] }),
+    'approves publisher': mayDecide(rights, { kind: 'role', content: ofRole, domains: [films] }),
     'breaks glass': rights.holds('break_glass', films),
     'applies reviewed': rights.holds('apply_reviewed', films),
   };
