@@ -9,7 +9,8 @@ import test from 'ava';
  */
 const roots = [
   'access/explain-access.ts',
-  'cli/describe-{explanation,impact}.ts',
+  'console/pictures/*.ts',
+  'management/describe-{explanation,impact}.ts',
   'impact/{impact,fold}.ts',
   'management/documents/!(read-folder).ts',
   'management/{check-documents,coverage,run-cases}.ts',

@@ -42,6 +42,7 @@ const rooms = [
   'metrics',
   'http',
   'compose',
+  'console',
   'cli',
   'dev',
   'program.ts',

@@ -1,13 +1,13 @@
 import { statusMeaning } from '@signet/policy-engine/policy';
-import { describeReasons } from '@signet/server/cli/describe-explanation';
-import { describeImpact } from '@signet/server/cli/describe-impact';
+import { type Picture, pictureOf } from '@signet/server/console/pictures/picture';
 import { PatternsTooComplexError } from '@signet/server/impact/atoms';
 import { impactInSteps } from '@signet/server/impact/impact';
 import { Work } from '@signet/server/impact/work';
+import { describeReasons } from '@signet/server/management/describe-explanation';
+import { describeImpact } from '@signet/server/management/describe-impact';
 import { runAtOnce } from '@signet/server/steps/steps';
 import { type Answered, ask, type QuestionProblem } from './ask.ts';
 import { type Flip, flipOf } from './flip.ts';
-import { type Picture, pictureOf } from './picture.ts';
 import { documentsFile, type ReadDocuments, readDocuments } from './read-documents.ts';
 import { runTests, type TestsResult } from './run-tests.ts';
 import type { PlaygroundState } from './state.ts';

@@ -1,5 +1,5 @@
 import type { DecidingAssertion } from '@signet/policy-engine/policy';
-import { describeChange } from '@signet/server/cli/describe-explanation';
+import { describeChange } from '@signet/server/management/describe-explanation';
 import { type Answered, ask } from './ask.ts';
 import { type Edit, editDocuments } from './edit-documents.ts';
 import { readDocuments } from './read-documents.ts';

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { escapeControls } from '../base/terminal-text.ts';
 import { formatProblem, InvalidDocumentError, PolicyTestsFailedError } from '../errors.ts';
 import type { ApplySummary } from '../management/apply-documents.ts';
 import { parsePlanFile } from '../management/plan-file.ts';
@@ -10,7 +11,6 @@ import { type DocumentsOptions, documentsTarget } from './plan/documents-target.
 import { printRequest } from './request/request-answer.ts';
 import { action, CommandFailedError, print, warn } from './run.ts';
 import { sourceOptions } from './source.ts';
-import { escapeControls } from './terminal-text.ts';
 
 interface ApplyOptions extends DocumentsOptions, FolderOptions {
   readonly plan?: string;

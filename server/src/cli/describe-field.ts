@@ -1,5 +1,5 @@
+import { escapeControls } from '../base/terminal-text.ts';
 import type { FieldChange } from '../management/field-changes.ts';
-import { escapeControls } from './terminal-text.ts';
 
 /** `description: none -> "May watch"` on one line: a value is as it is where it is one word. */
 export function describeField({ field, before, after }: FieldChange, isNew = false): string {

@@ -8,9 +8,9 @@ import {
 } from '@signet/policy-engine/names';
 import { conditionKeys, type DecisionContext } from '@signet/policy-engine/policy';
 import { Command, InvalidArgumentError } from 'commander';
+import { describeExplanation, describeRole } from '../management/describe-explanation.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { ConnectionOptions } from './connection.ts';
-import { describeExplanation, describeRole } from './describe-explanation.ts';
 import { manage, manageAll } from './manage/management-client.ts';
 import { action, CommandFailedError, configPathOf, print } from './run.ts';
 import { asksServer, sourceOptions } from './source.ts';

@@ -9,6 +9,7 @@ import { formatTimestamp } from '@signet/policy-engine/clock';
 import { writeLines } from '@signet/policy-engine/internal/output';
 import { parsePathElement, parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { escapeControls } from '../base/terminal-text.ts';
 import { processEnvironment } from '../config/env.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import { followConfigFolder } from './connection.ts';
@@ -19,7 +20,6 @@ import { issueCommand } from './identity/issue.ts';
 import { runShell } from './identity/run-shell.ts';
 import { action, CommandFailedError, print, UsageError } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
-import { escapeControls } from './terminal-text.ts';
 
 interface IdentityOptions {
   readonly url?: readonly string[];

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createLogin, type LoginIssuer, writeIdentityFiles } from '@signet/client';
 import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { Command, InvalidArgumentError } from 'commander';
+import { escapeControls } from '../base/terminal-text.ts';
 import { processEnvironment } from '../config/env.ts';
 import { loginNonce } from '../people/login-nonce.ts';
 import { readClientSettings } from './connection.ts';
@@ -15,7 +16,6 @@ import { browserCommand, openBrowser } from './login/open-browser.ts';
 import { refuseOthersFolder } from './own-folder.ts';
 import { action, print, UsageError } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
-import { escapeControls } from './terminal-text.ts';
 import { outputFolder } from './written-output.ts';
 
 interface LoginOptions {

@@ -1,5 +1,5 @@
+import { escapeControls } from '../base/terminal-text.ts';
 import type { OnProgress } from '../steps/progress.ts';
-import { escapeControls } from './terminal-text.ts';
 
 interface ProgressStream {
   readonly isTTY?: boolean;

@@ -1,5 +1,6 @@
 import { InvalidNameError } from '@signet/policy-engine/names';
 import { Command } from 'commander';
+import { escapeControls, escapeControlsOfLines } from '../base/terminal-text.ts';
 import { ConfigError } from '../config/config-error.ts';
 import { type Environment, processEnvironment } from '../config/env.ts';
 import {
@@ -13,7 +14,6 @@ import {
 import { exitStatus } from './exit-status.ts';
 import { ManagementRefusedError } from './manage/refused-request.ts';
 import { refuseOthersFolder } from './own-folder.ts';
-import { escapeControls, escapeControlsOfLines } from './terminal-text.ts';
 import { UsageError } from './usage-error.ts';
 
 export { UsageError } from './usage-error.ts';

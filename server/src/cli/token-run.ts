@@ -2,11 +2,11 @@ import { type KeptTokenOutcome, openTokenKeeper } from '@signet/client';
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { writeLines } from '@signet/policy-engine/internal/output';
 import { Command } from 'commander';
+import { escapeControls } from '../base/terminal-text.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
 import { action, CommandFailedError } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
-import { escapeControls } from './terminal-text.ts';
 import { type TokenOptions, tokenOptions, tokenQuery } from './token-options.ts';
 
 interface RunOptions extends ConnectionOptions, TokenOptions {

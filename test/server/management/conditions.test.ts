@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describeImpact } from '@signet/server/cli/describe-impact';
 import { formatProblem, InvalidDocumentError } from '@signet/server/errors';
 import { applyDocuments } from '@signet/server/management/apply-documents';
+import { describeImpact } from '@signet/server/management/describe-impact';
 import { readDocumentFolder } from '@signet/server/management/documents/read-folder';
 import { exportDomain } from '@signet/server/management/export-domain';
 import { planDocuments } from '@signet/server/management/plan-documents';

@@ -1,5 +1,5 @@
+import { escapeControls } from '../../base/terminal-text.ts';
 import { CommandFailedError, print } from '../run.ts';
-import { escapeControls } from '../terminal-text.ts';
 import type { Finding } from './finding.ts';
 
 const marks = { ok: 'ok      ', warning: 'warning ', failed: 'FAILED  ' } as const;

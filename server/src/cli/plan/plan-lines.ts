@@ -1,10 +1,10 @@
+import { escapeControls } from '../../base/terminal-text.ts';
 import type { AccessChange } from '../../impact/impact.ts';
+import { describeImpact } from '../../management/describe-impact.ts';
 import type { ObjectChange } from '../../management/object-changes.ts';
 import type { Plan } from '../../management/plan-documents.ts';
 import { type PlanTotals, planTotals } from '../../management/plan-totals.ts';
 import { describeField } from '../describe-field.ts';
-import { describeImpact } from '../describe-impact.ts';
-import { escapeControls } from '../terminal-text.ts';
 
 /* Lines of a plan, which every format shows in its own way. No line holds a line end or another control character. */
 

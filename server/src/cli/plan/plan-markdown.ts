@@ -1,6 +1,6 @@
+import { escapeControls } from '../../base/terminal-text.ts';
 import { type DocumentProblem, formatProblem } from '../../errors.ts';
 import type { Plan } from '../../management/plan-documents.ts';
-import { escapeControls } from '../terminal-text.ts';
 import { type DomainPlan, describeTotals, domainPlans, type PlanLine, planNotes } from './plan-lines.ts';
 
 /*

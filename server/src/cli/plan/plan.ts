@@ -1,10 +1,10 @@
 import { Command, Option } from 'commander';
+import { escapeControls } from '../../base/terminal-text.ts';
 import { formatProblem, InvalidDocumentError } from '../../errors.ts';
 import type { Plan } from '../../management/plan-documents.ts';
 import { planFileOf } from '../../management/plan-file.ts';
 import { action, CommandFailedError, print, printRaw, UsageError, warn } from '../run.ts';
 import { sourceOptions } from '../source.ts';
-import { escapeControls } from '../terminal-text.ts';
 import { writeOutput } from '../written-output.ts';
 import { documentFiles, type FolderOptions, folderOptions } from './document-files.ts';
 import { type DocumentsOptions, documentsTarget } from './documents-target.ts';

@@ -1,8 +1,8 @@
 import type { Status } from '@signet/policy-engine/policy';
-import type { AccessExplanation } from '@signet/server/access/explain-access';
-import { describePath } from '@signet/server/cli/describe-explanation';
-import { describeAssertion } from '@signet/server/management/describe-assertion';
-import type { ExplainedRole, RolePath } from '@signet/server/roles/explain-roles';
+import type { AccessExplanation } from '../../access/explain-access.ts';
+import { describeAssertion } from '../../management/describe-assertion.ts';
+import { describePath } from '../../management/describe-explanation.ts';
+import type { ExplainedRole, RolePath } from '../../roles/explain-roles.ts';
 
 /** One box: what it is, and which one. */
 export interface PictureBox {

@@ -1,7 +1,7 @@
 import type { Change, NearMiss } from '@signet/policy-engine/policy';
 import type { AccessExplanation } from '../access/explain-access.ts';
-import { describeAssertion } from '../management/describe-assertion.ts';
 import type { ExplainedRole, RolePath } from '../roles/explain-roles.ts';
+import { describeAssertion } from './describe-assertion.ts';
 
 /** An explanation for people, a line for each thing to know. */
 export function describeExplanation(explained: AccessExplanation & { readonly hidden?: number }): string[] {
