@@ -12,3 +12,8 @@ export const packageFolder: string = fileURLToPath(new URL('..', import.meta.url
 export function ownProgram(name: 'impact-process' | 'dev/end-with-parent'): URL {
   return new URL(`./${name}${extname(import.meta.filename)}`, import.meta.url);
 }
+
+/** A file that is not a module, by its name below `src`. */
+export function ownAsset(name: 'console/console.css' | 'console/icon.svg'): URL {
+  return new URL(`./${name}`, import.meta.url);
+}

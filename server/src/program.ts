@@ -157,6 +157,11 @@ const commandGroups: readonly (readonly [heading: string, commands: readonly Com
         async () => (await import('./cli/roles.ts')).rolesCommand(),
       ],
       ['audit', 'list, export and verify the audit log', async () => (await import('./cli/audit.ts')).auditCommand()],
+      [
+        'console',
+        'open pages in the browser: requests, who may do what and why, certificates, audit log',
+        async () => (await import('./cli/console.ts')).consoleCommand(),
+      ],
     ],
   ],
   [

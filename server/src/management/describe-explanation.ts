@@ -1,10 +1,31 @@
-import type { Change, NearMiss } from '@signet/policy-engine/policy';
-import type { AccessExplanation } from '../access/explain-access.ts';
+import type { DomainName, RoleName } from '@signet/policy-engine/names';
+import type { Change, NearMiss, PolicyExplanation } from '@signet/policy-engine/policy';
 import type { ExplainedRole, RolePath } from '../roles/explain-roles.ts';
 import { describeAssertion } from './describe-assertion.ts';
 
+/** A path whose names are plain strings, as an answer of the API has them. */
+export type ShownPath = RolePath extends infer Path ? { readonly [Key in keyof Path]: Plain<Path[Key]> } : never;
+
+type Plain<Value> = Value extends DomainName | RoleName ? string : Value;
+
+/** The same of a role. */
+export interface ShownRole extends Omit<ExplainedRole, 'role' | 'paths'> {
+  readonly role: string;
+  readonly paths: readonly ShownPath[];
+}
+
+/** An explanation of the server's own, or as its API shows it. */
+export interface ShownExplanation extends PolicyExplanation {
+  readonly granted: boolean;
+  readonly principal: string;
+  readonly switchedOff: boolean;
+  readonly roles: readonly ShownRole[];
+  /** Number of lists that were left out. */
+  readonly hidden?: number;
+}
+
 /** An explanation for people, a line for each thing to know. */
-export function describeExplanation(explained: AccessExplanation & { readonly hidden?: number }): string[] {
+export function describeExplanation(explained: ShownExplanation): string[] {
   const { granted, status, changes, hidden } = explained;
   return [
     ...(hidden === undefined ? [] : [`${hidden} roles, groups or domains are left out, as you may not view them`]),
@@ -15,7 +36,7 @@ export function describeExplanation(explained: AccessExplanation & { readonly hi
 }
 
 /** Lines about the principal's roles, the deciding assertion, and near misses. */
-export function describeReasons({ principal, switchedOff, roles, decidedBy, nearMisses }: AccessExplanation): string[] {
+export function describeReasons({ principal, switchedOff, roles, decidedBy, nearMisses }: ShownExplanation): string[] {
   return [
     ...(switchedOff ? [`${principal} does not exist, or it or its domain is disabled: it holds no role`] : []),
     ...(roles.length === 0 ? [`${principal} holds no role of the domain`] : roles.map((role) => describeRole(role))),
@@ -35,13 +56,13 @@ function describeMisses(misses: NearMiss['misses']): string {
 }
 
 /** A role, whether it is held, and the ways into it. */
-export function describeRole({ role, held, paths }: ExplainedRole): string {
+export function describeRole({ role, held, paths }: ShownRole): string {
   const ways = paths.map(describePath).join(', ');
   return `${held ? 'role' : 'not in role'} ${role}${ways === '' ? '' : ` (${ways})`}`;
 }
 
 /** Line about a path into a role, or why it does not apply. */
-export function describePath(path: RolePath): string {
+export function describePath(path: ShownPath): string {
   switch (path.kind) {
     case 'member':
       return `member ${path.entry}${path.state === 'counts' ? '' : `, ${path.state}`}`;

@@ -3,7 +3,7 @@ import type { TextSet } from '../impact/assertion-difference.ts';
 import type { ContextSet, OtherValues } from '../impact/contexts.ts';
 
 /** A change of access as a plan or the answer of a server has it. */
-interface ShownImpact {
+export interface ShownImpact {
   readonly change: 'gain' | 'loss';
   readonly action: TextSet;
   readonly resource: TextSet;
@@ -41,10 +41,16 @@ function describeTotals({ gains, losses, isExact }: ShownTotals, listed: readonl
   return `access: too large to list: ${least}${gains} gains and ${least}${losses} losses; the first ${listed.length} are:`;
 }
 
+/** The parts of a change in words, for a table; `where`: the hosts, empty for all. */
+export function partsOfChange(change: ShownImpact) {
+  return { who: who(change), action: textSet(change.action), resource: resources(change), where: places(change) };
+}
+
 function describeListed(impact: readonly ShownImpact[]): string[] {
   const groups = new Map<string, ShownImpact[]>();
   for (const change of impact) {
-    const what = `${change.change === 'gain' ? 'gains' : 'loses'} ${textSet(change.action)} on ${resources(change)}${places(change)}`;
+    const { action, resource, where } = partsOfChange(change);
+    const what = `${change.change === 'gain' ? 'gains' : 'loses'} ${action} on ${resource}${where === '' ? '' : ` where ${where}`}`;
     const group = groups.get(what);
     if (group === undefined) groups.set(what, [change]);
     else group.push(change);
@@ -64,8 +70,7 @@ function who({ principal, within }: ShownImpact): string {
 
 /** The hosts for which it is so. */
 function places({ contexts }: ShownImpact): string {
-  if (contexts === undefined) return '';
-  return ` where ${contexts.map(describeSet).join(' or ')}`;
+  return (contexts ?? []).map(describeSet).join(' or ');
 }
 
 function describeSet(set: ContextSet): string {

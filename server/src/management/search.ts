@@ -1,3 +1,4 @@
+import { formatTimestamp } from '@signet/policy-engine/clock';
 import { runInSlices } from '@signet/policy-engine/internal/slices';
 import { type DomainName, foldAscii } from '@signet/policy-engine/names';
 import { matchesPattern, Work } from '@signet/policy-engine/policy';
@@ -25,6 +26,10 @@ interface SearchHit {
   readonly name: string;
   /** The entry that fits, or the assertion. */
   readonly entry: string;
+  /** End of the membership, as a time; absent for an assertion and for a membership without end. */
+  readonly expires?: string;
+  /** The membership is disabled. */
+  readonly disabled?: true;
 }
 
 export interface SearchDeps {
@@ -106,17 +111,22 @@ function* memberHits({ snapshot, looked }: SearchDeps, domain: DomainName, membe
   if (members === undefined) return [];
   const hits: SearchHit[] = [];
   for (const { entry, roles } of coveringEntries(members, member)) {
-    for (const { list } of roles) {
+    for (const { list, until } of roles) {
       yield;
-      hits.push({ domain, kind: 'role', name: list, entry });
+      hits.push({ domain, kind: 'role', name: list, entry, ...endOf(until) });
     }
   }
   hits.sort((a, b) => (`${a.name} ${a.entry}` < `${b.name} ${b.entry}` ? -1 : 1));
-  for (const { list } of members.groupMembers.get(member) ?? []) {
-    hits.push({ domain, kind: 'group', name: list.slice(`${domain}:group.`.length), entry: member });
+  for (const { list, until } of members.groupMembers.get(member) ?? []) {
+    hits.push({ domain, kind: 'group', name: list.slice(`${domain}:group.`.length), entry: member, ...endOf(until) });
   }
   looked(hits.length);
   return hits;
+}
+
+function endOf(until: number): Pick<SearchHit, 'expires' | 'disabled'> {
+  if (until === Number.NEGATIVE_INFINITY) return { disabled: true };
+  return Number.isFinite(until) ? { expires: formatTimestamp(until) } : {};
 }
 
 /** None when no assertions are looked for. */

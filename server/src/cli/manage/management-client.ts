@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { request } from 'node:https';
+import { Agent, request } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { checkIdentity } from '@signet/client';
 import { systemClock } from '@signet/policy-engine/clock';
@@ -63,6 +63,24 @@ export async function manageTagged(options: ConnectionOptions, asked: Management
   return { status: answer.status, body: value, tag: answer.tag };
 }
 
+/** The management API over one connection, which is kept. */
+interface KeptManagement extends Disposable {
+  /** Sends a request once, and answers its status and JSON whatever they are. The certificate files are read anew. */
+  call(asked: ManagementRequest): Promise<{ readonly status: number; readonly body: unknown }>;
+}
+
+/** Opens it with the first request. A certificate that was replaced is presented on a new connection. */
+export function keepManagement(options: ConnectionOptions): KeptManagement {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  return {
+    call: async (asked) => {
+      const { status, text: answer } = await exchange(clientSettings(options), asked, agent);
+      return { status, body: answer === '' ? undefined : parsed(answer) };
+    },
+    [Symbol.dispose]: () => agent.destroy(),
+  };
+}
+
 interface Exchanged {
   readonly status: number;
   readonly text: string;
@@ -71,7 +89,11 @@ interface Exchanged {
 }
 
 /** Sends the request once. */
-function exchange(settings: ReturnType<typeof clientSettings>, asked: ManagementRequest): Promise<Exchanged> {
+function exchange(
+  settings: ReturnType<typeof clientSettings>,
+  asked: ManagementRequest,
+  agent: Agent | false = false,
+): Promise<Exchanged> {
   // The management API has one address: that of the first server.
   const [origin = ''] = [settings.baseUrl].flat();
   const url = new URL(`/management/v1/${asked.path.map(encodeURIComponent).join('/')}`, String(origin));
@@ -85,7 +107,7 @@ function exchange(settings: ReturnType<typeof clientSettings>, asked: Management
       cert: readFileSync(settings.certificate),
       key: readFileSync(settings.key),
       ca: readFileSync(settings.caBundle),
-      agent: false,
+      agent,
       ...secureClientOptions,
       checkServerIdentity: checkServerIs(settings.serverIdentity),
       signal: AbortSignal.timeout(asked.timeoutMs ?? usualTimeoutMs),

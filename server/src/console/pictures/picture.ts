@@ -1,8 +1,11 @@
 import type { Status } from '@signet/policy-engine/policy';
-import type { AccessExplanation } from '../../access/explain-access.ts';
 import { describeAssertion } from '../../management/describe-assertion.ts';
-import { describePath } from '../../management/describe-explanation.ts';
-import type { ExplainedRole, RolePath } from '../../roles/explain-roles.ts';
+import {
+  describePath,
+  type ShownExplanation,
+  type ShownPath,
+  type ShownRole,
+} from '../../management/describe-explanation.ts';
 
 /** One box: what it is, and which one. */
 export interface PictureBox {
@@ -24,7 +27,7 @@ export interface Picture {
 const rowLength = 3;
 
 /** Draws an explanation as boxes. */
-export function pictureOf(explained: AccessExplanation): Picture {
+export function pictureOf(explained: ShownExplanation): Picture {
   const { granted, principal, status } = explained;
   const rows: PictureBox[][] = [
     [box('principal', principal)],
@@ -45,7 +48,7 @@ function answerText(granted: boolean, status: Status): string {
 }
 
 /** The role that brought the deciding assertion in, and every way into it that counts. */
-function decidedRows({ decidedBy, roles, granted }: AccessExplanation): PictureBox[][] {
+function decidedRows({ decidedBy, roles, granted }: ShownExplanation): PictureBox[][] {
   if (decidedBy === undefined) return [];
   const { heldRole, policy, assertion } = decidedBy;
   const held = roles.find(({ role }) => role === heldRole);
@@ -58,7 +61,7 @@ function decidedRows({ decidedBy, roles, granted }: AccessExplanation): PictureB
 }
 
 /** The roles held, and the assertion that comes closest. */
-function undecidedRows({ roles, nearMisses }: AccessExplanation): PictureBox[][] {
+function undecidedRows({ roles, nearMisses }: ShownExplanation): PictureBox[][] {
   const held = roles.filter((role) => role.held);
   const [nearest] = nearMisses;
   const near =
@@ -73,17 +76,17 @@ function undecidedRows({ roles, nearMisses }: AccessExplanation): PictureBox[][]
 }
 
 /** Nothing, or the entry that names the principal and does not count. */
-function noRole(roles: readonly ExplainedRole[]): PictureBox {
+function noRole(roles: readonly ShownRole[]): PictureBox {
   const [named] = roles;
   const way = named?.paths.map(describePath).join(', ');
   return box('role', named === undefined ? 'none' : `none; not in ${named.role} (${way})`, 'missing');
 }
 
-function counts(path: RolePath): boolean {
+function counts(path: ShownPath): boolean {
   return !('state' in path) || path.state === 'counts';
 }
 
-function wayBox(path: RolePath): PictureBox {
+function wayBox(path: ShownPath): PictureBox {
   switch (path.kind) {
     case 'member':
       return box('member', path.entry);

@@ -162,11 +162,16 @@ const domains: readonly Operation[] = [
   }),
 ];
 
-function memberLists(kind: 'role' | 'group', body: z.ZodType, view: z.ZodType): readonly Operation[] {
+function memberLists(kind: 'role' | 'group', body: z.ZodType, view: z.ZodObject): readonly Operation[] {
   const one = `${domain}/${kind}s/{name}`;
   const Kind = kind === 'role' ? 'Role' : 'Group';
   return [
     list([`List${Kind}s`, `${domain}/${kind}s`, `Lists the ${kind}s of the domain`], names.EntityName),
+    list(
+      [`List${Kind}Details`, `${domain}/${kind}-details`, `Lists the ${kind}s of the domain with their first members`],
+      shapes.detailsOf(view),
+      { name: { says: `only this ${kind}`, schema: names.EntityName } },
+    ),
     get([`Get${Kind}`, `Returns a ${kind} with its members`], view),
     write([`Put${Kind}`, `Creates or changes a ${kind}; members stay unchanged if the body has none`], {
       body,

@@ -32,6 +32,8 @@ export const quotasShape = z.strictObject({ inForce: quotasSchema.required(), ow
 export const accountShape = z.strictObject({ account: z.string() });
 export const roleShape = roleSchema.extend({ name: names.EntityName });
 export const groupShape = groupSchema.extend({ name: names.EntityName });
+/** Item of a list with details; only the name of a role or group that the caller may not view. `more`: it has further members. */
+export const detailsOf = (view: z.ZodObject): z.ZodObject => view.extend({ more: z.literal(true).optional() });
 export const serviceShape = serviceSchema.extend({ name: names.ServiceName });
 export const memberShape = memberFieldsSchema.extend({ name: names.MemberName });
 export const keyShape = z.strictObject({
@@ -75,6 +77,8 @@ export const searchHitShape = z.strictObject({
   /** Name with its domain. */
   name,
   entry: z.string(),
+  expires: time.optional(),
+  disabled: z.literal(true).optional(),
 });
 const entryState = z.enum(['counts', 'expired', 'disabled']);
 /** Path by which a principal has a role. */

@@ -46,10 +46,14 @@ function existing(found: List | undefined, list: MemberList): List {
   return found;
 }
 
-/** The role or group as the API shows it. */
+/** The role or group as the API shows it, without its members. */
+export function listFields({ kind, name }: MemberList, found: List): Record<string, unknown> {
+  return { name, ...shapeOf(kind === 'role' ? recordFields.role : recordFields.group, found) };
+}
+
+/** The same with its members. */
 function listView(list: MemberList, found: List, members: readonly MemberRecord[]): Record<string, unknown> {
-  const shape = shapeOf(list.kind === 'role' ? recordFields.role : recordFields.group, found);
-  return { name: list.name, ...shape, ...(members.length > 0 && { members: new JsonList(members, memberShape) }) };
+  return { ...listFields(list, found), ...(members.length > 0 && { members: new JsonList(members, memberShape) }) };
 }
 
 /** A role or group with all of its members. */

@@ -1,0 +1,59 @@
+import { type Html, type HtmlValue, html } from '../html.ts';
+import type { PageFunction, Params } from '../page.ts';
+import { link, nameLink, pager, quiet, time } from '../parts.ts';
+import { readChanges } from '../questions.ts';
+import type { ShownChange } from '../shapes.ts';
+
+const filters = ['domain', 'about', 'actor', 'since', 'until'] as const;
+
+/** The audit log: who changed what, with the state before and after. */
+export const auditPage: PageFunction = async ({ call, now }, params) => {
+  const { domain, since, until, ...given } = Object.fromEntries(
+    filters.map((name) => [name, params.get(name)?.trim() || undefined]),
+  );
+  const cursor = params.get('cursor');
+  const query = { ...given, since: dayOf(since), until: dayOf(until) };
+  const { items, next } = await readChanges(call, domain, { ...query, cursor });
+  const body = html`<h1>Audit</h1>
+<p class="lead">Every change, newest first, with what was before and after.${domain === undefined && ' Without a domain only system operators may view it.'}</p>
+${filterForm(params)}
+${items.length === 0 ? quiet('No record fits.') : html`<ol class="records">${items.map((record) => shown(record, now))}</ol>`}
+${pager('audit', { domain, since, until, ...given, cursor }, next)}`;
+  return { title: 'Audit', at: 'audit', body };
+};
+
+/** A day of a form begins at midnight UTC. */
+function dayOf(text: string | undefined): string | undefined {
+  return text !== undefined && /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text;
+}
+
+function filterForm(params: Params): Html {
+  const field = (name: (typeof filters)[number], label: string, type: 'text' | 'date') =>
+    html`<p><label for="${name}">${label}</label>
+<input id="${name}" name="${name}" type="${type}" value="${params.get(name) ?? ''}"${type === 'text' && html` autocomplete="off" spellcheck="false"`}></p>`;
+  return html`<form method="get" action="audit" class="row">
+${field('domain', 'Domain', 'text')}
+${field('about', 'About a name', 'text')}
+${field('actor', 'Changed by', 'text')}
+${field('since', 'From day', 'date')}
+${field('until', 'Before day', 'date')}
+<p><button type="submit">Filter</button></p>
+</form>`;
+}
+
+function shown(record: ShownChange, now: number): Html {
+  const { id, at, actor, action, subject, reason, certificateSerial, before, after } = record;
+  return html`<li><article aria-labelledby="record-${id}"><h2 id="record-${id}"><span class="quiet">${id}</span> ${action} <code>${subject}</code></h2>
+<p>${time(at, now)} by ${nameLink(actor)}${reason !== undefined && html`: ${reason}`}
+${certificateSerial !== undefined && html`<span class="quiet">with certificate ${link('certificate', { serial: certificateSerial }, html`<code>${certificateSerial.slice(0, 8)}…</code>`)}</span>`}</p>
+${
+  (before !== undefined || after !== undefined) &&
+  html`<details><summary>Before and after<span class="hidden"> record ${id}</span></summary>
+<div class="columns">${side('Before', id, before)}${side('After', id, after)}</div></details>`
+}</article></li>\n`;
+}
+
+function side(name: string, id: number, value: unknown): HtmlValue {
+  return html`<div><h3>${name}<span class="hidden"> record ${id}</span></h3>
+${value === undefined ? quiet('nothing') : html`<pre tabindex="0">${JSON.stringify(value, null, 2)}</pre>`}</div>`;
+}
