@@ -33,7 +33,8 @@ export class ApiRefusedError extends Error {
 export async function ask<Value>(call: Call, asked: ApiRequest, schema: z.ZodType<Value>): Promise<Value> {
   const parsed = schema.safeParse(await answerOf(call, asked));
   if (parsed.success) return parsed.data;
-  throw new ApiRefusedError(502, 'the server answered what this version of the console cannot read');
+  const field = parsed.error.issues[0]?.path.join('.') ?? '';
+  throw new ApiRefusedError(502, `this version of the console cannot read the answer of the server (\`${field}\`)`);
 }
 
 /** Sends a request whose answer is not read. Throws `ApiRefusedError`. */

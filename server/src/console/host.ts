@@ -14,7 +14,7 @@ const requestMs = 10_000;
 /** Loopback addresses to which `localhost` may lead. INVARIANT: the port is taken on each, so that no other program gets the link. */
 const addresses = ['127.0.0.1', '::1'] as const;
 /** Free ports that are tried until one is free on every address. */
-const maxTries = 10;
+const portTries = 10;
 
 /** Serves the console on loopback. Port 0 selects a free one. Throws what listening throws. */
 export async function openHost(deps: ConsoleDeps, port: number): Promise<Host> {
@@ -44,7 +44,7 @@ export async function openHost(deps: ConsoleDeps, port: number): Promise<Host> {
 type Handle = (request: IncomingMessage, response: ServerResponse) => void;
 
 async function listenOnLoopback(port: number, handle: Handle): Promise<readonly Server[]> {
-  for (let triesLeft = port === 0 ? maxTries - 1 : 0; ; triesLeft -= 1) {
+  for (let triesLeft = port === 0 ? portTries - 1 : 0; ; triesLeft -= 1) {
     try {
       return await listenOnEach(port, handle);
     } catch (error) {

@@ -33,6 +33,7 @@ export function document(page: Page, { me, server, notice }: Frame): Html {
 <form method="get" action="search" role="search">
 <label class="hidden" for="search">Search</label>
 <input id="search" name="q" type="search" placeholder="Search" autocomplete="off" spellcheck="false">
+<button type="submit">Go</button>
 </form>
 <p class="who"><a href="${pathTo('principal', { name: me })}">${me}</a><span>at ${server}</span></p>
 </div></header>

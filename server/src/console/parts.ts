@@ -77,7 +77,7 @@ const units = [
 ] as const;
 
 /** `in 3 days`, `2 hours ago`. */
-export function distance(at: number, now: number): string {
+function distance(at: number, now: number): string {
   const minutes = Math.abs(at - now) / minuteMs;
   const [unit, length] = units.find(([, least]) => minutes >= least) ?? ['minute', 1];
   const count = Math.max(Math.floor(minutes / length), 1);

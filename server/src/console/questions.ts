@@ -19,7 +19,7 @@ import {
 /* Questions that pages ask of the management API: one function for each, whose answer is parsed. All of them throw `ApiRefusedError`. */
 
 /** Items of one page of a list. */
-export const pageLength = 50;
+const pageLength = 50;
 
 type Query = Readonly<Record<string, string | undefined>>;
 

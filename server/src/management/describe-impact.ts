@@ -3,7 +3,7 @@ import type { TextSet } from '../impact/assertion-difference.ts';
 import type { ContextSet, OtherValues } from '../impact/contexts.ts';
 
 /** A change of access as a plan or the answer of a server has it. */
-export interface ShownImpact {
+interface ShownImpact {
   readonly change: 'gain' | 'loss';
   readonly action: TextSet;
   readonly resource: TextSet;

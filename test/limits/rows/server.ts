@@ -292,6 +292,12 @@ export const serverRows: readonly Row[] = [
     readFiles(JSON.stringify({ files: list(count, 'f').map((name) => ({ name: `${name}.cases.yaml`, text: '[]' })) })),
   ),
   elsewhere(
+    'server/src/http/management/member-list-routes.ts',
+    'maxDetailed',
+    'server/management/api.test.ts',
+    'roles come with their fields and first members, all of them or one',
+  ),
+  elsewhere(
     'server/src/management/plan-documents.ts',
     'maxListedChanges',
     'server/management/plan-job.test.ts',

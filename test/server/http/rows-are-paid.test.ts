@@ -139,6 +139,9 @@ const readings: readonly (readonly [template: string, path: string, rows: number
   ['/domains/:domainName/groups/:name', '/domains/grouped/groups/many', rows],
   ['/domains/:domainName/groups/:name/members', '/domains/grouped/groups/many/members?limit=1000', rows],
   ['/domains/:domainName/groups/:name/members/:member', '/domains/ruled/groups/few/members/media.m1', 0],
+  // Each with its first members.
+  ['/domains/:domainName/role-details', '/domains/listed/role-details?name=many', 11],
+  ['/domains/:domainName/group-details', '/domains/grouped/group-details?name=many', 11],
   ['/domains/:domainName/policies', '/domains/ruled/policies', rows],
   ['/domains/:domainName/policies/:name', '/domains/ruled/policies/rules', rows],
   ['/domains/:domainName/services', '/domains/wide/services', rows],

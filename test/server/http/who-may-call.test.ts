@@ -32,6 +32,7 @@ const management: readonly Row[] = [
     'names-new',
     `GET /domains/:domainName /domains/:domainName/limits /domains/:domainName/quotas /domains/:domainName/accounts/aws
       /domains/:domainName/changes /domains/:domainName/instances
+      /domains/:domainName/role-details /domains/:domainName/group-details
       /domains/:domainName/roles /domains/:domainName/roles/:name /domains/:domainName/roles/:name/changes
       /domains/:domainName/roles/:name/members /domains/:domainName/roles/:name/members/:member
       /domains/:domainName/groups /domains/:domainName/groups/:name /domains/:domainName/groups/:name/changes

@@ -266,6 +266,51 @@ test('lists come in pages, whose cursors are signed for their list', async (t) =
   for (const limit of ['0', '1001', '-1', 'x']) t.is((await boss(`${domain}/roles?limit=${limit}`)).status, 400);
 });
 
+test('roles come with their fields and first members, all of them or one', async (t) => {
+  const domain = await newDomain('detailed');
+  const members = Array.from({ length: 11 }, (_, index) => `media.s${String(index).padStart(2, '0')}`);
+  await boss(`${domain}/roles/reader`, send('PUT', { description: 'reads', members }));
+  const expires = '2099-01-01T00:00:00.000Z';
+  await boss(
+    `${domain}/roles/writer`,
+    send('PUT', { members: [{ name: 'media.guest', expires }, ...members.slice(2)] }),
+  );
+  const reader = { name: 'reader', description: 'reads', members: members.slice(0, 10), more: true };
+  const writer = { name: 'writer', members: [{ name: 'media.guest', expires }, ...members.slice(2)] };
+  const admin = { name: 'admin', description: 'Administrators of the domain', members: ['media.boss'] };
+  t.deepEqual((await boss(`${domain}/role-details`)).body, { items: [admin, reader, writer] });
+  t.deepEqual((await boss(`${domain}/role-details?name=reader`)).body, { items: [reader] });
+  t.deepEqual((await boss(`${domain}/role-details?name=nothing`)).body, { items: [] });
+  const first = (await boss(`${domain}/role-details?limit=2`)).body as { items: unknown[]; next: string };
+  t.deepEqual(first.items, [admin, reader]);
+  t.deepEqual((await boss(`${domain}/role-details?limit=2&cursor=${first.next}`)).body, { items: [writer] });
+  t.deepEqual((await boss(`${domain}/role-details?limit=101`)).body, {
+    code: 400,
+    message: 'limit must be from 1 to 100',
+  });
+  t.is((await guest(`${domain}/role-details`)).status, 403);
+});
+
+test('search tells the ends of memberships', async (t) => {
+  const domain = await newDomain('ending');
+  const expires = '2099-01-01T00:00:00.000Z';
+  await boss(`${domain}/roles/a`, send('PUT', { members: [{ name: 'media.player', expires }] }));
+  await boss(`${domain}/roles/b`, send('PUT', { members: [{ name: 'media.player', expires, disabled: true }] }));
+  await boss(`${domain}/roles/c`, send('PUT', { members: ['media.player'] }));
+  await boss(`${domain}/groups/g`, send('PUT', { members: [{ name: 'media.player', expires }] }));
+  const { items } = (await boss(`${base}/search?member=media.player`)).body as { items: { domain: string }[] };
+  const hit = { domain: 'ending', entry: 'media.player' };
+  t.deepEqual(
+    items.filter((each) => each.domain === 'ending'),
+    [
+      { ...hit, kind: 'group', name: 'g', expires },
+      { ...hit, kind: 'role', name: 'a', expires },
+      { ...hit, kind: 'role', name: 'b', disabled: true },
+      { ...hit, kind: 'role', name: 'c' },
+    ],
+  );
+});
+
 test('search finds members through wildcards and rules through patterns', async (t) => {
   const domain = await newDomain('found');
   await boss(`${domain}/roles/reader?allowWildcard=true`, send('PUT', { members: ['media.pla*'] }));

@@ -240,6 +240,21 @@ test('a search shows memberships only of the roles and groups that the caller ma
   t.deepEqual(await found(boss), ['team', 'open', 'readers']);
 });
 
+test('details of roles and groups are of those that the caller may look at', async (t) => {
+  const domain = await newDomain('lib30');
+  await boss(`${domain}/roles/readers`, send('PUT', { description: 'secret', members: ['hidden.seven'] }));
+  await boss(`${domain}/roles/open`, send('PUT', { description: 'open', members: ['hidden.seven'] }));
+  await boss(`${domain}/groups/team`, send('PUT', { members: ['hidden.seven'] }));
+  await boss(`${domain}/roles/watchers`, send('PUT', { members: ['media.guest'] }));
+  const rules = ['domain', 'role.open'].map((resource) => ({ action: 'view_domain', resource, role: 'watchers' }));
+  await boss(`${domain}/policies/watch`, send('PUT', rules));
+  const open = { name: 'open', description: 'open', members: ['hidden.seven'] };
+  const roles = await guest(`${domain}/role-details`);
+  t.deepEqual(roles.body, { items: [{ name: 'admin' }, open, { name: 'readers' }, { name: 'watchers' }] });
+  t.deepEqual((await guest(`${domain}/group-details`)).body, { items: [{ name: 'team' }] });
+  t.deepEqual((await boss(`${domain}/group-details`)).body, { items: [{ name: 'team', members: ['hidden.seven'] }] });
+});
+
 test('a key of a delegate in a group of others tells nothing of the group', async (t) => {
   const theirs = await vault('vault9');
   const mine = await newDomain('lib9');

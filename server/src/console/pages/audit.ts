@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { PageFunction, Params } from '../page.ts';
 import { link, nameLink, pager, quiet, time } from '../parts.ts';
@@ -44,7 +45,7 @@ ${field('until', 'Before day', 'date')}
 function shown(record: ShownChange, now: number): Html {
   const { id, at, actor, action, subject, reason, certificateSerial, before, after } = record;
   return html`<li><article aria-labelledby="record-${id}"><h2 id="record-${id}"><span class="quiet">${id}</span> ${action} <code>${subject}</code></h2>
-<p>${time(at, now)} by ${nameLink(actor)}${reason !== undefined && html`: ${reason}`}
+<p>${touched(before, after)}${time(at, now)} by ${nameLink(actor)}${reason !== undefined && html`: ${reason}`}
 ${certificateSerial !== undefined && html`<span class="quiet">with certificate ${link('certificate', { serial: certificateSerial }, html`<code>${certificateSerial.slice(0, 8)}…</code>`)}</span>`}</p>
 ${
   (before !== undefined || after !== undefined) &&
@@ -53,7 +54,43 @@ ${
 }</article></li>\n`;
 }
 
+const sideShape = z.record(z.string(), z.array(z.object({ name: z.string() })));
+const kinds: Readonly<Record<string, string>> = {
+  roles: 'role',
+  groups: 'group',
+  policies: 'policy',
+  services: 'service',
+};
+const shownObjects = 6;
+
+/** Objects of a domain that a record is about. */
+function touched(before: unknown, after: unknown): HtmlValue {
+  const names = new Set(
+    [before, after].flatMap((side) =>
+      Object.entries(kinds).flatMap(([list, kind]) => {
+        const items = sideShape.safeParse({ [list]: member(side, list) }).data?.[list] ?? [];
+        return items.map(({ name }) => `${kind} ${name}`);
+      }),
+    ),
+  );
+  if (names.size === 0) return undefined;
+  const shown = [...names].slice(0, shownObjects).join(', ');
+  const more = names.size > shownObjects ? ` and ${names.size - shownObjects} more` : '';
+  return html`<span class="touched">${shown}${more}</span><br>`;
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null
+    ? Object.entries(value).find(([key]) => key === name)?.[1]
+    : undefined;
+}
+
 function side(name: string, id: number, value: unknown): HtmlValue {
   return html`<div><h3>${name}<span class="hidden"> record ${id}</span></h3>
-${value === undefined ? quiet('nothing') : html`<pre tabindex="0">${JSON.stringify(value, null, 2)}</pre>`}</div>`;
+${
+  value === undefined
+    ? quiet('nothing')
+    : html`<pre tabindex="0">
+${JSON.stringify(value, null, 2)}</pre>`
+}</div>`;
 }

@@ -21,9 +21,10 @@ export const homePage: PageFunction = async ({ call, me, now }) => {
     }),
   ]);
   const parts = [awaiting, own, unreviewed, reviews, roles];
+  const filled = parts.filter(({ count }) => count !== '0');
   const body = html`<h1>What awaits <code>${me}</code></h1>
-<ul class="counts">${parts.map(({ id, heading, count }) => html`<li><a href="#${id}"><strong>${count ?? '–'}</strong> ${heading}</a></li>`)}</ul>
-${parts.map(
+<ul class="counts">${parts.map(tile)}</ul>
+${filled.map(
   ({ id, heading, content }) => html`<section id="${id}"><h2>${heading}</h2>
 ${content}</section>`,
 )}
@@ -31,6 +32,12 @@ ${content}</section>`,
 ${questionForm(new Map(), me)}</section>`;
   return { title: 'Home', at: '', body };
 };
+
+/** Number of a part; a link where there is something to see. */
+function tile({ id, heading, count }: HomePart): Html {
+  const text = html`<strong>${count ?? '–'}</strong> ${heading}`;
+  return count === '0' ? html`<li><span>${text}</span></li>` : html`<li><a href="#${id}">${text}</a></li>`;
+}
 
 interface HomePart {
   readonly id: string;

@@ -53,7 +53,7 @@ ${facts([
 ])}
 <section><h2>Over time</h2>
 ${changes === undefined && html`<p class="quiet">Changes before today are left out: you may not view the audit log of its domains.</p>`}
-${spans.length > 0 && drawTimeline(`Memberships and certificates of ${name} over ${pastDays} days`, spans.slice(0, maxDrawn), now)}
+${spans.length > 0 && drawTimeline(`Memberships and certificates of ${name} over ${pastDays} days`, spans.slice(0, drawnRows), now)}
 ${spanTable(name, spans, now)}</section>
 ${access}
 <section><h2>Certificates</h2>
@@ -63,9 +63,9 @@ ${certificates === undefined ? html`<p class="quiet">You may not view this.</p>`
 };
 
 /** Rows of the picture; the table has all of them. */
-const maxDrawn = 30;
+const drawnRows = 30;
 /** Domains whose audit logs are read for one page where the person may not read the one of all. */
-const maxLogs = 2;
+const readLogs = 2;
 
 function splitName(name: string): readonly [domain: string, service: string] {
   const dot = name.lastIndexOf('.');
@@ -87,7 +87,7 @@ async function recentChanges(
     );
   const all = await read(undefined);
   if (all !== undefined) return all;
-  const domains = [...new Set(hits.map(({ domain }) => domain))].slice(0, maxLogs);
+  const domains = [...new Set(hits.map(({ domain }) => domain))].slice(0, readLogs);
   const logs = await Promise.all(domains.map(read));
   return logs.some((log) => log !== undefined) ? logs.flatMap((log) => log ?? []) : undefined;
 }

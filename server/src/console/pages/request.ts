@@ -90,6 +90,13 @@ function sent({ operation, files = [] }: ShownRequest): HtmlValue {
   if (operation === undefined && files.length === 0) return undefined;
   const { method, path, query, body } = operation ?? {};
   return html`<section><h2>What was sent</h2>
-${operation !== undefined && html`<details><summary><code>${method} ${path}</code></summary><pre tabindex="0">${JSON.stringify({ query, body }, null, 2)}</pre></details>`}
-${files.map(({ name, text }) => html`<details><summary><code>${name}</code></summary><pre tabindex="0">${text ?? ''}</pre></details>`)}</section>`;
+${
+  operation !== undefined &&
+  html`<details><summary><code>${method} ${path}</code></summary><pre tabindex="0">
+${JSON.stringify({ query, body }, null, 2)}</pre></details>`
+}
+${files.map(
+  ({ name, text }) => html`<details><summary><code>${name}</code></summary><pre tabindex="0">
+${text ?? ''}</pre></details>`,
+)}</section>`;
 }

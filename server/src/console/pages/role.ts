@@ -41,7 +41,7 @@ ${changes}`;
   return { title: full, at: 'domains', body };
 };
 
-export function membersTable(list: string, members: readonly ShownMember[], now: number): Html {
+function membersTable(list: string, members: readonly ShownMember[], now: number): Html {
   const rows = members.map(({ name, expires, review, disabled }): readonly HtmlValue[] => [
     nameLink(name),
     disabled === true ? badge('disabled', 'bad') : badge('active', 'good'),

@@ -33,7 +33,7 @@ const textLine = { height: 18, character: 8.2 };
 const padding = { x: 10, top: 5, bottom: 8 };
 const gap = { between: 12, arrow: 30 };
 /** Lines of one text; what is left over is cut off. */
-const maxLines = 4;
+const shownLines = 4;
 
 /** Rows one below the other, as wide as the picture: for a narrow screen. */
 export function placeDown({ rows }: Picture, width: number): PlacedPicture {
@@ -133,7 +133,7 @@ function middle(start: number, length: number): number {
 function linesOf(text: string, fits: number): readonly string[] {
   const lines: string[] = [];
   let rest = text;
-  while (rest.length > fits && lines.length < maxLines - 1) {
+  while (rest.length > fits && lines.length < shownLines - 1) {
     const place = /^.*[ :.,/-]/s.exec(rest.slice(0, fits + 1).replace(/[^ ]$/, ''))?.[0].length ?? 0;
     const end = place > fits / 3 ? place : fits;
     lines.push(rest.slice(0, end).trimEnd());
