@@ -28,7 +28,7 @@ const commandGroups: readonly (readonly [heading: string, commands: readonly Com
       ],
       [
         'dev',
-        'run token server, updater and example provider with sample data until Ctrl-C',
+        'run token server, updater, example provider and console with sample data until Ctrl-C',
         async () => (await import('./dev/dev-command.ts')).devCommand(),
       ],
       [

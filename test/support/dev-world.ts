@@ -13,9 +13,11 @@ export interface WorldState {
   readonly caBundle: string;
   readonly policyDir: string;
   readonly providerUrl: string;
+  readonly consoleUrl: string;
   readonly serverPid: number;
   readonly updaterPid: number;
   readonly providerPid: number;
+  readonly consolePid: number;
   readonly identities: Readonly<Record<string, { readonly cert: string; readonly key: string }>>;
 }
 
@@ -54,7 +56,19 @@ export async function startDevWorld(
   const folder = options.folder ?? join(mkdtempSync(join(tmpdir(), 'signet-world-')), 'data');
   const child = spawn(
     process.execPath,
-    [options.script ?? signetScript, 'dev', '--json', '--data', folder, '--port', '0', '--provider-port', '0'],
+    [
+      options.script ?? signetScript,
+      'dev',
+      '--json',
+      '--data',
+      folder,
+      '--port',
+      '0',
+      '--provider-port',
+      '0',
+      '--console-port',
+      '0',
+    ],
     {
       cwd: options.cwd ?? repository,
       env: options.env ?? process.env,

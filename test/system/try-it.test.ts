@@ -222,7 +222,7 @@ test('the walkthrough shows the block that a first `npm start` prints', (t) => {
   };
   const block = announcement(state, { data, working: repository, program: 'npx signet' }, true)
     .split('\n')
-    .slice(3)
+    .slice(4)
     .join('\n')
     .trim();
   t.true(readFileSync(`${repository}/docs/tutorial/try-it.md`, 'utf8').includes(block), block);
@@ -231,7 +231,7 @@ test('the walkthrough shows the block that a first `npm start` prints', (t) => {
 test('the block of commands that is printed works as it stands, in a shell in the repository', async (t) => {
   const block = announcement(world.state, { data: world.folder, working: repository, program: 'npx signet' }, true)
     .split('\n')
-    .slice(2);
+    .slice(3);
   const script = block
     .map((line) => (line.startsWith('#') || line === '' ? line : `${line}; echo "exit $?"`))
     .join('\n');

@@ -11,9 +11,12 @@ const schema = z.object({
   caBundle: z.string(),
   policyDir: z.string(),
   providerUrl: z.url(),
+  /** Link to the console of an administrator: whoever has it acts as that one. */
+  consoleUrl: z.url(),
   serverPid: z.int(),
   updaterPid: z.int(),
   providerPid: z.int(),
+  consolePid: z.int(),
   identities: z.record(z.string(), z.object({ cert: z.string(), key: z.string() })),
 });
 

@@ -1,5 +1,6 @@
 import { relative } from 'node:path';
 import type { DevState } from '../cli/dev-state.ts';
+import { consoleIdentity } from './identities.ts';
 import { attestedService, attestingProvider, machineIds } from './machines.ts';
 
 interface Step {
@@ -24,6 +25,7 @@ export function announcement(state: DevState, places: AnnouncementPlaces, attest
   const lines = steps.flatMap(({ about, command }) => [`# ${about}`, command, '']);
   const heading = [
     `Signet is running: token server ${state.baseUrl}, example provider ${state.providerUrl}`,
+    `Console of ${consoleIdentity} in a browser of this machine: ${state.consoleUrl}`,
     'Try it in another terminal, in this folder; Ctrl-C here stops everything.',
   ];
   return [...heading, '', ...lines].join('\n');

@@ -24,6 +24,7 @@ interface DevOptions {
   readonly data: string;
   readonly port: number;
   readonly providerPort: number;
+  readonly consolePort: number;
   readonly json?: boolean;
 }
 
@@ -33,10 +34,16 @@ const graceMs = 9000;
 /** `signet dev`: the whole system on this machine. What `npm start` runs. */
 export function devCommand(): Command {
   return new Command('dev')
-    .description('run token server, updater and example provider with sample data until Ctrl-C')
+    .description('run token server, updater, example provider and console with sample data until Ctrl-C')
     .option('--data <folder>', 'folder for all files; created on first start', '.signet')
     .option('--port <number>', 'port of the token server; 0 selects a free port', parsePort, 4443)
     .option('--provider-port <number>', 'port of the example provider; 0 selects a free port', parsePort, 4444)
+    .option(
+      '--console-port <number>',
+      'port of the console; 0 selects a free port, as does one that is taken',
+      parsePort,
+      4445,
+    )
     .option('--json', 'print one line of JSON when all programs are ready')
     .action(action(runDev));
 }
@@ -77,9 +84,9 @@ async function runWorld({ paths, profile, options }: DevWorld, children: Child[]
   const environment = withoutProxy(processEnvironment());
   const { policies } = programs;
   const world = await ensureWorld({ paths, policies, port: options.port, profile, clock: systemClock });
-  const { providerPort } = options;
+  const { providerPort, consolePort } = options;
   const domains = ['catalog'];
-  const deps = { paths, programs, environment, providerPort, signal, warn, progress, domains, ...world };
+  const deps = { paths, programs, environment, providerPort, consolePort, signal, warn, progress, domains, ...world };
   progress('starting the token server');
   const server = await startTokenServer(deps, children);
   const start = () => startHost(deps, server, children);

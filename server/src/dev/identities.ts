@@ -29,6 +29,9 @@ export const bootstrapServices = ['sys.auth.operator', 'sys.auth.server'] as con
 /** People who administer the sample provider: one asks, the other approves. Their certificates are made here, too. */
 const samplePeople = ['user.ann', 'user.bob'] as const;
 
+/** Whose console `signet dev` serves. */
+export const consoleIdentity = samplePeople[0];
+
 export const trustDomain = 'signet.local';
 
 /** The host name that the sample policy grants: services that listen are called by the name of this machine. */

@@ -6,6 +6,7 @@ import type { DevState } from '../cli/dev-state.ts';
 import type { Environment } from '../config/env.ts';
 import { type Child, type ChildSpec, startChild } from './child.ts';
 import type { WorldPaths } from './data-folder.ts';
+import { consoleIdentity } from './identities.ts';
 import type { Programs } from './programs.ts';
 import { providerConfig, updaterConfig } from './write-configs.ts';
 
@@ -16,6 +17,8 @@ interface StartWorldDeps {
   readonly environment: Environment;
   /** 0: a free one. */
   readonly providerPort: number;
+  /** 0: a free one, which is used also when this one is taken. */
+  readonly consolePort: number;
   /** The domains whose policy the provider's host needs. */
   readonly domains: readonly string[];
   /** Prints a warning that does not stop the start. */
@@ -62,7 +65,7 @@ export async function startTokenServer(deps: StartWorldDeps, children: Child[]):
   return { baseUrl, pid: server.pid };
 }
 
-/** Starts updater and example provider, each when the one before answers, and says what is running. */
+/** Starts updater, example provider and console, each when the one before answers, and says what is running. */
 export async function startHost(deps: StartWorldDeps, server: StartedServer, children: Child[]): Promise<DevState> {
   const { paths, programs } = deps;
   const { baseUrl } = server;
@@ -84,24 +87,39 @@ export async function startHost(deps: StartWorldDeps, server: StartedServer, chi
     script: programs.provider,
     args: ['--config', paths.providerConfig, '--json'],
   });
-  const { url } = providerLine.parse(JSON.parse(await answer(provider, deps.signal)));
+  const { url } = urlLine.parse(JSON.parse(await answer(provider, deps.signal)));
+  const console_ = startConsole(deps, baseUrl, children);
+  const { url: consoleUrl } = urlLine.parse(JSON.parse(await answer(console_, deps.signal)));
   return {
     baseUrl,
     managementUrl: `${new URL(baseUrl).origin}/management/v1`,
     caBundle: paths.caBundle,
     policyDir: paths.policyDir,
     // Addressed by the name of this machine: no certificate of an instance holds a loopback address.
+    consoleUrl,
     providerUrl: `https://localhost:${new URL(url).port}`,
     serverPid: server.pid,
     updaterPid: updater.pid,
     providerPid: provider.pid,
+    consolePid: console_.pid,
     identities: deps.identities,
   };
 }
 
+function startConsole(deps: StartWorldDeps, baseUrl: string, children: Child[]): Child {
+  const { cert = '', key = '' } = deps.identities[consoleIdentity] ?? {};
+  const identity = ['--cert', cert, '--key', key, '--ca', deps.paths.caBundle, '--url', baseUrl];
+  const port = ['--port', String(deps.consolePort), '--lasting', '--json'];
+  return start(deps, children, {
+    name: 'console',
+    script: deps.programs.server,
+    args: ['console', ...identity, ...port],
+  });
+}
+
 const serverLine = z.object({ baseUrl: z.url() });
 const updaterLine = z.object({ exitStatus: z.int(), domains: z.record(z.string(), z.string()) });
-const providerLine = z.object({ url: z.url() });
+const urlLine = z.object({ url: z.url() });
 
 /** Waits for the first line of a child, but not when it has ended, when we are to stop, or for ever. */
 async function answer(child: Child, signal: AbortSignal): Promise<string> {
