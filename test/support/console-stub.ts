@@ -84,6 +84,11 @@ export function stubRequest(text: string, more: Readonly<Record<string, unknown>
   };
 }
 
+function brokenGlass(text: string) {
+  const { changes } = planOf(text);
+  return { changes, undo: changes };
+}
+
 const certificate = {
   serial: '6b0af47b8f9d7e382072ab06fbbced8c',
   kind: 'user',
@@ -216,6 +221,7 @@ function answers(text: string, asked: ApiRequest): readonly (readonly [pattern: 
             stubRequest(text, { id: 18, kind: 'documents', state: 'applied', operation: undefined }),
           ),
     ],
+    [/^requests\/20$/, stubRequest(text, { state: 'unreviewed', plan: undefined, outcome: brokenGlass(text) })],
     [/^requests\/\d+$/, stubRequest(text)],
     [/^requests\/\d+\/approval$/, stubRequest(text, { state: 'applied' })],
   ];
@@ -259,6 +265,7 @@ export const stubPages = [
   'requests',
   'requests?state=open',
   'request?id=17&done=requested',
+  'request?id=20',
   'reviews',
   'audit?domain=films&since=2027-01-01',
   'search',

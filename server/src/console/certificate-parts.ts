@@ -1,6 +1,6 @@
 import { type Html, type HtmlValue, html } from './html.ts';
 import { pathTo } from './page.ts';
-import { badge, link, table, time } from './parts.ts';
+import { badge, code, link, table, time } from './parts.ts';
 import type { ShownCertificate } from './shapes.ts';
 
 const tones = { valid: 'good', intended: 'warn', expired: 'plain', revoked: 'bad' } as const;
@@ -13,8 +13,8 @@ export function certificateTable(holder: string, certificates: readonly ShownCer
   const rows = certificates.map((certificate): readonly HtmlValue[] => {
     const { serial, kind, subject, notBefore, notAfter, state } = certificate;
     return [
-      link('certificate', { serial }, html`<code>${serial}</code>`),
-      html`<span class="whole">${kind} <code>${subject}</code></span>`,
+      link('certificate', { serial }, code(serial)),
+      html`<span class="whole">${kind} ${code(subject)}</span>`,
       stateBadge(certificate),
       time(notBefore, now),
       time(notAfter, now),

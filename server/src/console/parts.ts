@@ -18,11 +18,21 @@ export function link(page: string, params: Parameters, text: HtmlValue): Html {
   return html`<a href="${pathTo(page, params)}">${text}</a>`;
 }
 
+/** Characters of a name that stay on one line. */
+const unbroken = 24;
+const piece = new RegExp(`[^.:/-]{1,${unbroken}}[.:/-]*|[.:/-]+`, 'gu');
+
+/** A name or another text of programs; it may break behind its separators and wherever it is too long for a line. */
+export function code(text: string | number): Html {
+  const pieces = String(text).match(piece) ?? [];
+  return html`<code>${pieces.map((part, at) => (at === 0 ? part : html`<wbr>${part}`))}</code>`;
+}
+
 /** A principal, a role or a group as it is named in lists, linked to its page; a wildcard as it is. */
 export function nameLink(name: string): Html {
-  if (/:(?:role|group)\./.test(name)) return link('role', { name }, html`<code>${name}</code>`);
-  if (name.includes('*') || !name.includes('.')) return html`<code>${name}</code>`;
-  return link('principal', { name }, html`<code>${name}</code>`);
+  if (/:(?:role|group)\./.test(name)) return link('role', { name }, code(name));
+  if (name.includes('*') || !name.includes('.')) return code(name);
+  return link('principal', { name }, code(name));
 }
 
 interface Table {
@@ -79,8 +89,9 @@ const units = [
 /** `in 3 days`, `2 hours ago`. */
 function distance(at: number, now: number): string {
   const minutes = Math.abs(at - now) / minuteMs;
+  if (minutes < 1) return 'now';
   const [unit, length] = units.find(([, least]) => minutes >= least) ?? ['minute', 1];
-  const count = Math.max(Math.floor(minutes / length), 1);
+  const count = Math.floor(minutes / length);
   const text = `${count} ${unit}${count === 1 ? '' : 's'}`;
   return at < now ? `${text} ago` : `in ${text}`;
 }

@@ -1,7 +1,7 @@
 import { partsOfChange } from '../management/describe-impact.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
-import { badge, duration, link, nameLink, quiet, type Tone, table, time } from './parts.ts';
-import type { ShownPlan, ShownRequest } from './request-shapes.ts';
+import { badge, code, duration, link, nameLink, quiet, type Tone, table, time } from './parts.ts';
+import type { ObjectChange, ShownPlan, ShownRequest } from './request-shapes.ts';
 
 const tones: Readonly<Record<ShownRequest['state'], Tone>> = {
   open: 'info',
@@ -51,8 +51,8 @@ export function accessEffect({ impact, impactTotals }: ShownPlan): HtmlValue {
     return [
       isGain ? badge('▲ gains', 'good') : badge('▼ loses', 'bad'),
       change.within === undefined ? nameLink(change.principal) : who,
-      html`<code>${action}</code>`,
-      html`<code>${resource}</code>`,
+      code(action),
+      code(resource),
       where === '' ? 'everywhere' : where,
     ];
   });
@@ -73,18 +73,22 @@ const signs = {
 };
 
 /** Objects that change, with their fields before and after. */
-export function objectEffect({ changes, changesTotal }: ShownPlan): HtmlValue {
+export function objectEffect({ changes, changesTotal }: Pick<ShownPlan, 'changes' | 'changesTotal'>): HtmlValue {
+  return [
+    changesTotal !== undefined && quiet(`${changes.length} of ${changesTotal} changes are listed.`),
+    changeTable('Objects that change', changes),
+  ];
+}
+
+export function changeTable(caption: string, changes: readonly ObjectChange[]): Html {
   const rows = changes.map(({ change, kind, domain, name, fields = [] }): readonly HtmlValue[] => [
     signs[change],
-    html`${kind} <code>${name}</code>`,
-    link('domain', { name: domain }, html`<code>${domain}</code>`),
+    html`${kind} ${code(name)}`,
+    link('domain', { name: domain }, code(domain)),
     fields.length === 0
       ? '–'
       : html`<ul class="names">${fields.map(({ field, before, after }) => html`<li>${field}: <del>${before ?? 'none'}</del> → <ins>${after ?? 'none'}</ins></li>`)}</ul>`,
   ]);
   const columns = ['Change', 'Object', 'Domain', 'Fields'];
-  return [
-    changesTotal !== undefined && quiet(`${changes.length} of ${changesTotal} changes are listed.`),
-    table({ caption: 'Objects that change', columns, rows, empty: 'No object changes.' }),
-  ];
+  return table({ caption, columns, rows, empty: 'No object changes.' });
 }

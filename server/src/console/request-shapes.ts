@@ -28,21 +28,22 @@ const accessChange = z.object({
   example: z.object({ principal: z.string(), action: z.string(), resource: z.string() }),
 });
 
+const objectChange = z.object({
+  change: z.enum(['create', 'change', 'delete']),
+  kind: z.string(),
+  domain: z.string(),
+  name: z.string(),
+  fields: z
+    .array(z.object({ field: z.string(), before: z.string().exactOptional(), after: z.string().exactOptional() }))
+    .exactOptional(),
+});
+export type ObjectChange = z.output<typeof objectChange>;
+
 const problem = z.object({ file: z.string().exactOptional(), message: z.string() });
 
 const planShape = z.object({
   digest: z.string(),
-  changes: z.array(
-    z.object({
-      change: z.enum(['create', 'change', 'delete']),
-      kind: z.string(),
-      domain: z.string(),
-      name: z.string(),
-      fields: z
-        .array(z.object({ field: z.string(), before: z.string().exactOptional(), after: z.string().exactOptional() }))
-        .exactOptional(),
-    }),
-  ),
+  changes: z.array(objectChange),
   changesTotal: z.int().exactOptional(),
   impact: z.array(accessChange).exactOptional(),
   impactTotals: z.object({ gains: z.int(), losses: z.int(), isExact: z.boolean() }).exactOptional(),
@@ -85,6 +86,8 @@ export const requestShape = z.object({
     .exactOptional(),
   files: z.array(z.object({ name: z.string(), text: z.string().exactOptional() })).exactOptional(),
   plan: planShape.exactOptional(),
+  /** What break-glass did, and what undoes it. */
+  outcome: z.object({ changes: z.array(objectChange), undo: z.array(objectChange) }).exactOptional(),
   problem: z.string().exactOptional(),
   seenByAuthor: z.boolean().exactOptional(),
 });

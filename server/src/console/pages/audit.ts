@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { PageFunction, Params } from '../page.ts';
-import { link, nameLink, pager, quiet, time } from '../parts.ts';
+import { code, link, nameLink, pager, quiet, time } from '../parts.ts';
 import { readChanges } from '../questions.ts';
 import type { ShownChange } from '../shapes.ts';
 
@@ -44,7 +44,7 @@ ${field('until', 'Before day', 'date')}
 
 function shown(record: ShownChange, now: number): Html {
   const { id, at, actor, action, subject, reason, certificateSerial, before, after } = record;
-  return html`<li><article aria-labelledby="record-${id}"><h2 id="record-${id}"><span class="quiet">${id}</span> ${action} <code>${subject}</code></h2>
+  return html`<li><article aria-labelledby="record-${id}"><h2 id="record-${id}"><span class="quiet">${id}</span> ${action} ${code(subject)}</h2>
 <p>${touched(before, after)}${time(at, now)} by ${nameLink(actor)}${reason !== undefined && html`: ${reason}`}
 ${certificateSerial !== undefined && html`<span class="quiet">with certificate ${link('certificate', { serial: certificateSerial }, html`<code>${certificateSerial.slice(0, 8)}…</code>`)}</span>`}</p>
 ${

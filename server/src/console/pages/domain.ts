@@ -1,7 +1,7 @@
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { required } from '../names.ts';
 import { type PageFunction, pathTo } from '../page.ts';
-import { badge, duration, granted, link, nameLink, pager, quiet, section, table, time } from '../parts.ts';
+import { badge, code, duration, granted, link, nameLink, pager, quiet, section, table, time } from '../parts.ts';
 import { readDomain, readGroups, readNames, readRequests, readRoles } from '../questions.ts';
 import { requestTable } from '../request-parts.ts';
 import type { RoleDetails, ShownDomain, ShownMember } from '../shapes.ts';
@@ -22,7 +22,7 @@ export const domainPage: PageFunction = async ({ call, now }, params) => {
       () => [],
     ),
     section('Policies', readNames(call, name, 'policies'), ({ items }) =>
-      names(items, (item) => link('policy', { name: `${name}:policy.${item}` }, html`<code>${item}</code>`)),
+      names(items, (item) => link('policy', { name: `${name}:policy.${item}` }, code(item))),
     ),
     section('Services', readNames(call, name, 'services'), ({ items }) =>
       names(items, (item) => nameLink(`${name}.${item}`)),
@@ -33,7 +33,7 @@ export const domainPage: PageFunction = async ({ call, now }, params) => {
       () => [],
     ),
   ]);
-  const body = html`<h1><code>${name}</code></h1>
+  const body = html`<h1>${code(name)}</h1>
 ${domain.description !== undefined && html`<p class="lead">${domain.description}</p>`}
 ${state(domain)}
 ${requests.length > 0 && html`<section><h2>Open requests</h2>${requestTable(requests, now)}</section>`}
@@ -61,7 +61,7 @@ function rolesTable(domain: string, roles: readonly RoleDetails[], now: number):
     const full = `${domain}:role.${role.name}`;
     const { description, trust, requestSeconds, members, more } = role;
     return [
-      html`${link('role', { name: full }, html`<code>${role.name}</code>`)}
+      html`${link('role', { name: full }, code(role.name))}
 ${description !== undefined && html`<br><span class="quiet">${description}</span>`}`,
       trust === undefined ? memberList(members, more === true && full, now) : html`as domain ${nameOf(trust)} decides`,
       rules(role),
@@ -84,7 +84,7 @@ function groupsTable(domain: string, groups: readonly RoleDetails[], now: number
   const rows = groups.map((group): readonly HtmlValue[] => {
     const full = `${domain}:group.${group.name}`;
     return [
-      link('role', { name: full }, html`<code>${group.name}</code>`),
+      link('role', { name: full }, code(group.name)),
       memberList(group.members, group.more === true && full, now),
     ];
   });
@@ -93,7 +93,7 @@ function groupsTable(domain: string, groups: readonly RoleDetails[], now: number
 }
 
 function nameOf(domain: string): Html {
-  return link('domain', { name: domain }, html`<code>${domain}</code>`);
+  return link('domain', { name: domain }, code(domain));
 }
 
 /** Members with their ends; `more`: the list that has further ones. */

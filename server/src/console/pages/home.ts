@@ -1,7 +1,7 @@
 import { parseTimestamp } from '@signet/policy-engine/clock';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { PageFunction } from '../page.ts';
-import { granted, nameLink, quiet, table, time } from '../parts.ts';
+import { code, granted, nameLink, quiet, table, time } from '../parts.ts';
 import { readHits, readRequests, readReviews } from '../questions.ts';
 import { requestTable } from '../request-parts.ts';
 import type { SearchHit } from '../shapes.ts';
@@ -22,7 +22,7 @@ export const homePage: PageFunction = async ({ call, me, now }) => {
   ]);
   const parts = [awaiting, own, unreviewed, reviews, roles];
   const filled = parts.filter(({ count }) => count !== '0');
-  const body = html`<h1>What awaits <code>${me}</code></h1>
+  const body = html`<h1>What awaits ${code(me)}</h1>
 <ul class="counts">${parts.map(tile)}</ul>
 ${filled.map(
   ({ id, heading, content }) => html`<section id="${id}"><h2>${heading}</h2>

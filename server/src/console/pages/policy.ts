@@ -2,7 +2,7 @@ import { describeConditions } from '../../management/describe-assertion.ts';
 import { type HtmlValue, html } from '../html.ts';
 import { objectName, required } from '../names.ts';
 import type { PageFunction } from '../page.ts';
-import { badge, link, nameLink, table } from '../parts.ts';
+import { badge, code, link, nameLink, table } from '../parts.ts';
 import { readPolicy } from '../questions.ts';
 
 /** A policy: the assertions of its versions, the active one first. */
@@ -17,8 +17,8 @@ export const policyPage: PageFunction = async ({ call }, params) => {
   const sections = versions.map(([version, assertions]) => {
     const rows = assertions.map((assertion): readonly HtmlValue[] => [
       assertion.effect === 'DENY' ? badge('deny', 'bad') : badge('allow', 'good'),
-      html`<code>${assertion.action}</code>`,
-      html`<code>${assertion.resource}</code>`,
+      code(assertion.action),
+      code(assertion.resource),
       nameLink(assertion.role.includes(':') ? assertion.role : `${domain}:role.${assertion.role}`),
       describeConditions(assertion.conditions).trim() || 'always',
     ]);
@@ -27,8 +27,8 @@ export const policyPage: PageFunction = async ({ call }, params) => {
     return html`<section><h2>Version ${version} ${version === policy.active ? badge('active', 'good') : badge('not active')}</h2>
 ${table({ caption, columns, rows, empty: 'This version has no assertions.' })}</section>`;
   });
-  const body = html`<p class="crumbs">${link('domain', { name: domain }, html`<code>${domain}</code>`)}</p>
-<h1>Policy <code>${name}</code></h1>
+  const body = html`<p class="crumbs">${link('domain', { name: domain }, code(domain))}</p>
+<h1>Policy ${code(name)}</h1>
 ${policy.description !== undefined && html`<p class="lead">${policy.description}</p>`}
 ${sections}`;
   return { title: full, at: 'domains', body };

@@ -5,7 +5,7 @@ import { certificateTable } from '../certificate-parts.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { required } from '../names.ts';
 import type { PageContext, PageFunction } from '../page.ts';
-import { badge, facts, granted, link, nameLink, pager, section, table, time } from '../parts.ts';
+import { badge, code, facts, granted, link, nameLink, pager, section, table, time } from '../parts.ts';
 import { membershipSpans } from '../pictures/membership-spans.ts';
 import { dayMs, drawTimeline, pastDays, type Span } from '../pictures/timeline.ts';
 import { readAccess, readCertificates, readChanges, readHits, readService } from '../questions.ts';
@@ -43,12 +43,12 @@ export const principalPage: PageFunction = async (context, params) => {
   ]);
   const changes = await recentChanges(context, name, hits);
   const spans = [...membershipSpans(name, hits, changes ?? []), ...(certificates ?? []).flatMap(certificateSpan(now))];
-  const body = html`<h1><code>${name}</code></h1>
+  const body = html`<h1>${code(name)}</h1>
 ${known?.description !== undefined && html`<p class="lead">${known.description}</p>`}
 <p class="badges">${badge(isPerson ? 'person' : 'service', 'info')}
 ${known?.enabled === false && badge('disabled', 'bad')}</p>
 ${facts([
-  ['Domain', !isPerson && link('domain', { name: domain }, html`<code>${domain}</code>`)],
+  ['Domain', !isPerson && link('domain', { name: domain }, code(domain))],
   ['Public keys', known?.publicKeys !== undefined && Object.keys(known.publicKeys).join(', ')],
 ])}
 <section><h2>Over time</h2>
@@ -125,18 +125,14 @@ type AccessEntry = Awaited<ReturnType<typeof readAccess>>['items'][number];
 
 function accessTable(name: string, entries: readonly AccessEntry[]): Html {
   const rows = entries.map((entry): readonly HtmlValue[] => [
-    html`${effectBadge(entry)} <code>${entry.action}</code>`,
-    link(
-      'why',
-      { principal: name, action: entry.action, resource: entry.resource },
-      html`<code>${entry.resource}</code>`,
-    ),
+    html`${effectBadge(entry)} ${code(entry.action)}`,
+    link('why', { principal: name, action: entry.action, resource: entry.resource }, code(entry.resource)),
     describeConditions(entry.conditions).trim() || 'always',
     html`<ul class="names">${entry.through.map(
       ({ role, paths }) =>
         html`<li>${nameLink(`${entry.domain}:role.${role}`)} <span class="quiet">${paths.map(describePath).join(', ')}</span></li>`,
     )}</ul>`,
-    link('policy', { name: entry.policy }, html`<code>${entry.policy}</code>`),
+    link('policy', { name: entry.policy }, code(entry.policy)),
   ]);
   const columns = ['Action', 'Resource', 'Conditions', 'Through role', 'Policy'];
   return table({

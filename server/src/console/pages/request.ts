@@ -1,9 +1,9 @@
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { required } from '../names.ts';
 import type { PageFunction } from '../page.ts';
-import { badge, facts, link, nameLink, quiet, table, time } from '../parts.ts';
+import { badge, code, facts, link, nameLink, quiet, table, time } from '../parts.ts';
 import { readRequest } from '../questions.ts';
-import { accessEffect, approvalsOf, objectEffect, requestState, subjectOf } from '../request-parts.ts';
+import { accessEffect, approvalsOf, changeTable, objectEffect, requestState, subjectOf } from '../request-parts.ts';
 import type { ShownRequest } from '../request-shapes.ts';
 
 /** A change request: who asks for what and why, its exact effect, and the forms that decide it. */
@@ -13,7 +13,7 @@ export const requestPage: PageFunction = async ({ call, now, me }, params) => {
   const isMine = author === me;
   const body = html`<p class="crumbs">${link('requests', {}, 'Requests')}</p>
 <h1>Request ${id}</h1>
-<p class="lead"><code>${subjectOf(request)}</code></p>
+<p class="lead">${code(subjectOf(request))}</p>
 <p class="badges">${requestState(request)} ${state === 'unreviewed' && badge('break-glass: applied without approval', 'bad')}</p>
 ${facts([
   ['By', nameLink(author)],
@@ -21,7 +21,7 @@ ${facts([
   ['Made', time(created, now)],
   ['Open until', state === 'open' && time(expires, now)],
   ['Closed', time(closed, now)],
-  ['Domains', domains.map((name) => html`${link('domain', { name }, html`<code>${name}</code>`)} `)],
+  ['Domains', domains.map((name) => html`${link('domain', { name }, code(name))} `)],
   ['Role', role !== undefined && nameLink(role)],
   ['Approvals', approvalsOf(request)],
 ])}
@@ -32,12 +32,18 @@ ${sent(request)}`;
   return { title: `Request ${id}`, at: 'requests', body };
 };
 
-function effect({ plan, problem, state, seenByAuthor }: ShownRequest, isMine: boolean): HtmlValue {
+function effect({ plan, outcome, problem, state, seenByAuthor }: ShownRequest, isMine: boolean): HtmlValue {
   if (problem !== undefined) {
     return html`<section><h2>Effect</h2><p class="notice bad">It can no longer be made: ${problem}</p></section>`;
   }
+  if (outcome !== undefined) {
+    return html`<section><h2>What it did</h2>
+${changeTable('Objects that were changed', outcome.changes)}</section>
+<section><h2>What undoes it</h2>
+${changeTable('Changes that undo it', outcome.undo)}</section>`;
+  }
   if (plan === undefined)
-    return html`<section><h2>Effect</h2>${quiet('The effect is not kept for this request.')}</section>`;
+    return html`<section><h2>Effect</h2>${quiet('The effect is not kept once a request is closed: the audit log has what was before and after.')}</section>`;
   const remarks = [...(plan.refusals ?? []), ...(plan.warnings ?? [])];
   return html`<section><h2>${state === 'open' ? 'Effect if it is applied now' : 'Effect'}</h2>
 ${seenByAuthor === false && html`<p class="notice">The effect differs from the one that ${isMine ? 'you' : 'its author'} saw.</p>`}
@@ -96,7 +102,7 @@ ${
 ${JSON.stringify({ query, body }, null, 2)}</pre></details>`
 }
 ${files.map(
-  ({ name, text }) => html`<details><summary><code>${name}</code></summary><pre tabindex="0">
+  ({ name, text }) => html`<details><summary>${code(name)}</summary><pre tabindex="0">
 ${text ?? ''}</pre></details>`,
 )}</section>`;
 }

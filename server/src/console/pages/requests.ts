@@ -1,6 +1,6 @@
 import { html } from '../html.ts';
 import type { PageFunction } from '../page.ts';
-import { link, pager } from '../parts.ts';
+import { code, link, pager } from '../parts.ts';
 import { readRequests } from '../questions.ts';
 import { requestTable } from '../request-parts.ts';
 import { requestStates } from '../request-shapes.ts';
@@ -27,7 +27,7 @@ export const requestsPage: PageFunction = async ({ call, now, me }, params) => {
     const text = isHere ? html`<strong>${name}</strong>` : name;
     return html`<li>${link('requests', { ...query, domain }, text)}</li>`;
   })}</ul></nav>
-${domain !== undefined && html`<p>Of domain ${link('domain', { name: domain }, html`<code>${domain}</code>`)} only.</p>`}
+${domain !== undefined && html`<p>Of domain ${link('domain', { name: domain }, code(domain))} only.</p>`}
 ${requestTable(items, now)}
 ${pager('requests', { ...filter, cursor }, next)}`;
   return { title: 'Requests', at: 'requests', body };

@@ -3,7 +3,7 @@ import type { Html, HtmlValue } from '../html.ts';
 import { html } from '../html.ts';
 import { objectName, required } from '../names.ts';
 import type { PageFunction } from '../page.ts';
-import { badge, duration, facts, granted, link, nameLink, pager, section, table, time } from '../parts.ts';
+import { badge, code, duration, facts, granted, link, nameLink, pager, section, table, time } from '../parts.ts';
 import { readGroups, readMembers, readObjectChanges, readRoles } from '../questions.ts';
 import type { ShownChange, ShownMember } from '../shapes.ts';
 import { rules } from './domain.ts';
@@ -25,13 +25,14 @@ export const rolePage: PageFunction = async ({ call, now, me }, params) => {
     ]),
     granted(
       readObjectChanges(call, [domain, lists, name], { limit: '10' }),
-      (page) => html`<section><h2>Last changes</h2>${changesTable(page.items, now)}</section>`,
+      (page) => html`<section><h2>Last changes</h2>${changesTable(page.items, now)}
+<p>${link('audit', { domain }, 'Before and after, in the audit log of the domain')}</p></section>`,
       () => undefined,
     ),
   ]);
   const { requestSeconds } = role;
-  const body = html`<p class="crumbs">${link('domain', { name: domain }, html`<code>${domain}</code>`)}</p>
-<h1>${kind === 'group' ? 'Group' : 'Role'} <code>${name}</code></h1>
+  const body = html`<p class="crumbs">${link('domain', { name: domain }, code(domain))}</p>
+<h1>${kind === 'group' ? 'Group' : 'Role'} ${code(name)}</h1>
 ${role.description !== undefined && html`<p class="lead">${role.description}</p>`}
 ${rules(role)}
 ${facts([['Members decided by', role.trust !== undefined && link('domain', { name: role.trust }, role.trust)]])}
@@ -53,13 +54,12 @@ function membersTable(list: string, members: readonly ShownMember[], now: number
 }
 
 function changesTable(changes: readonly ShownChange[], now: number): Html {
-  const rows = changes.map(({ id, at, actor, reason }): readonly HtmlValue[] => [
+  const rows = changes.map(({ at, actor, reason }): readonly HtmlValue[] => [
     time(at, now),
     nameLink(actor),
     reason ?? '–',
-    html`${id}`,
   ]);
-  const columns = ['Time (UTC)', 'By', 'Reason', 'Record'];
+  const columns = ['Time (UTC)', 'By', 'Reason'];
   return table({ caption: 'Last changes, newest first', columns, rows, empty: 'No changes are recorded.' });
 }
 

@@ -1,6 +1,6 @@
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { PageFunction } from '../page.ts';
-import { granted, link, nameLink, quiet, table } from '../parts.ts';
+import { code, granted, link, nameLink, quiet, table } from '../parts.ts';
 import { readCertificate, readHits } from '../questions.ts';
 import type { SearchHit } from '../shapes.ts';
 import { endOf } from './domain.ts';
@@ -36,19 +36,14 @@ async function found(call: Parameters<typeof readHits>[0], text: string, now: nu
   const rows = hits.map((hit): readonly HtmlValue[] => {
     const { domain, kind, name, entry } = hit;
     const full = `${domain}:${kind === 'assertion' ? 'policy' : kind}.${name}`;
-    const object = kind === 'assertion' ? link('policy', { name: full }, html`<code>${full}</code>`) : nameLink(full);
-    return [
-      object,
-      kind === 'assertion' ? 'assertion' : 'membership',
-      html`<code>${entry}</code>`,
-      endOf(hit, now) || '–',
-    ];
+    const object = kind === 'assertion' ? link('policy', { name: full }, code(full)) : nameLink(full);
+    return [object, kind === 'assertion' ? 'assertion' : 'membership', code(entry), endOf(hit, now) || '–'];
   });
   return html`<section><h2>Pages</h2>
 <ul class="names">
 ${/^[\w-]+(?:\.[\w-]+)+$/.test(text) && html`<li>principal ${nameLink(text.toLowerCase())}</li>`}
-${/^[\w.-]+$/.test(text) && html`<li>domain ${link('domain', { name: text.toLowerCase() }, html`<code>${text}</code>`)}</li>`}
-${certificate !== undefined && html`<li>certificate ${link('certificate', { serial: certificate }, html`<code>${certificate}</code>`)}</li>`}
+${/^[\w.-]+$/.test(text) && html`<li>domain ${link('domain', { name: text.toLowerCase() }, code(text))}</li>`}
+${certificate !== undefined && html`<li>certificate ${link('certificate', { serial: certificate }, code(certificate))}</li>`}
 </ul></section>
 <section><h2>Found in</h2>
 ${table({ caption: `Objects that name ${text}`, columns: ['Object', 'Kind', 'Entry', 'End'], rows, empty: 'Nothing that you may view names it.' })}

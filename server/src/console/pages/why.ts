@@ -9,7 +9,7 @@ import {
 import { ApiRefusedError } from '../api.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { PageContext, PageFunction, Params } from '../page.ts';
-import { badge, link, nameLink, table } from '../parts.ts';
+import { badge, code, link, nameLink, table } from '../parts.ts';
 import { drawPicture } from '../pictures/draw.ts';
 import { pictureOf } from '../pictures/picture.ts';
 import { readExplanation } from '../questions.ts';
@@ -54,7 +54,7 @@ function explanation(explained: ShownExplanation, action: string, resource: stri
   const { granted, principal, status, changes, hidden } = explained;
   const picture = pictureOf(explained);
   return html`<section class="verdict ${granted ? 'good' : 'bad'}"><h2>${granted ? '✓ Granted' : '✕ Not granted'}</h2>
-<p>${nameLink(principal)} ${granted ? 'may' : 'may not'} <code>${action}</code> on <code>${resource}</code>: ${statusMeaning(status)}.</p></section>
+<p>${nameLink(principal)} ${granted ? 'may' : 'may not'} ${code(action)} on ${code(resource)}: ${statusMeaning(status)}.</p></section>
 ${hidden !== undefined && html`<p class="notice">${hidden} roles, groups or domains are left out, as you may not view them.</p>`}
 <section><h2>How the answer comes about</h2>
 ${drawPicture(picture)}
@@ -76,7 +76,7 @@ ${
 function stepsTable({ principal, roles, decidedBy, nearMisses, granted, status }: ShownExplanation): Html {
   const ways = roles.map(({ role, held, paths }): readonly HtmlValue[] => [
     'role',
-    html`<code>${role}</code>`,
+    code(role),
     held ? badge('held', 'good') : badge('not held', 'plain'),
     paths.map(describePath).join(', ') || '–',
   ]);
@@ -105,19 +105,19 @@ function stepsTable({ principal, roles, decidedBy, nearMisses, granted, status }
     ['principal', nameLink(principal), '–', '–'],
     ...ways,
     ...decision,
-    ['answer', html`<code>${status}</code>`, badge(granted ? 'granted' : 'not granted', granted ? 'good' : 'bad'), '–'],
+    ['answer', code(status), badge(granted ? 'granted' : 'not granted', granted ? 'good' : 'bad'), '–'],
   ];
   const columns = ['Step', 'What', 'State', 'Through'];
   return table({ caption: 'The same as a table', columns, rows, empty: '' });
 }
 
 function assertionRow(assertion: Parameters<typeof describeAssertion>[0], state: Html, through: string): HtmlValue[] {
-  return ['assertion', html`<code>${describeAssertion(assertion)}</code>`, state, through];
+  return ['assertion', code(describeAssertion(assertion)), state, through];
 }
 
 function nearTable({ nearMisses }: ShownExplanation): Html {
   const rows = nearMisses.map(({ policy, assertion, misses }): readonly HtmlValue[] => [
-    html`<code>${describeAssertion(assertion)}</code>`,
+    code(describeAssertion(assertion)),
     policy,
     misses.length === 0
       ? badge('fits')
