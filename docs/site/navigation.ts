@@ -23,6 +23,7 @@ export const sections: readonly Section[] = [
       ['guides/README', 'All guides'],
       ['guides/first-server', 'A first server'],
       ['guides/operator', 'Change access safely'],
+      ['guides/console', 'The console'],
       ['guides/documents', 'Documents in git'],
       ['guides/mistakes', 'Typical mistakes'],
       ['guides/approvals', 'Request and approve'],

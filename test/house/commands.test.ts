@@ -13,6 +13,7 @@ const pages: Readonly<Record<string, readonly [by: string, run: number, notRun: 
   'docs/guides/approvals.md': ['system/approvals-guide.test.ts', 7, 0],
   'docs/guides/backup.md': ['system/backup-guide.test.ts', 4, 0],
   'docs/guides/coming-from-athenz.md': ['system/coming-from-athenz.test.ts', 8, 1],
+  'docs/guides/console.md': ['system/console.test.ts', 2, 0],
   'docs/guides/first-server.md': ['support/first-server.ts', 10, 2],
   'docs/guides/frameworks.md': ['', 0, 1],
   'docs/guides/identities.md': ['system/identities-guide.test.ts', 13, 0],
