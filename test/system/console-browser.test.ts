@@ -78,7 +78,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
 for (const look of [
   { width: 320 },
 
-  { width: 700 },
+  { width: 840 },
   { width: 1280 },
   { width: 320, forcedColors: 'active' },
 ] as const) {

@@ -19,12 +19,13 @@ export function link(page: string, params: Parameters, text: HtmlValue): Html {
 }
 
 /** Characters of a name that stay on one line. */
-const unbroken = 24;
+const unbroken = 20;
 const piece = new RegExp(`[^.:/-]{1,${unbroken}}[.:/-]*|[.:/-]+`, 'gu');
 
 /** A name or another text of programs; it may break behind its separators and wherever it is too long for a line. */
 export function code(text: string | number): Html {
-  const pieces = String(text).match(piece) ?? [];
+  const all = String(text);
+  const pieces = all.length > unbroken ? (all.match(piece) ?? []) : [all];
   return html`<code>${pieces.map((part, at) => (at === 0 ? part : html`<wbr>${part}`))}</code>`;
 }
 
@@ -51,7 +52,7 @@ export function table({ caption, columns, rows, empty }: Table): Html {
   const cell = (value: HtmlValue, at: number) => {
     if (used[at] !== true) return undefined;
     if (at === 0) return html`<th scope="row">${value}</th>`;
-    if (!columns[at]) return html`<td>${value}</td>`;
+    if (!columns[at] || !hasContent(value)) return html`<td>${value}</td>`;
     return html`<td data-label="${columns[at]}"><div>${value}</div></td>`;
   };
   return html`<table><caption>${caption}</caption>

@@ -93,11 +93,13 @@ async function recentChanges(
 }
 
 function certificateSpan(now: number): (certificate: ShownCertificate) => Span[] {
-  return ({ kind, subject, notBefore, notAfter, revoked }) => {
+  return ({ serial, subject, notBefore, notAfter, revoked }) => {
     const [from, end] = [parseTimestamp(notBefore), parseTimestamp(notAfter)];
     const until = revoked === undefined ? end : parseTimestamp(revoked.at);
     if (from === undefined || until === undefined || until < now - pastDays * dayMs) return [];
-    return [{ label: `${kind} ${subject}`, kind: 'certificate', from, until, isCut: revoked !== undefined }];
+    return [
+      { label: `${subject} ${serial.slice(0, 8)}…`, kind: 'certificate', from, until, isCut: revoked !== undefined },
+    ];
   };
 }
 
