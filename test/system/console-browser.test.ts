@@ -78,8 +78,8 @@ for (const colorScheme of ['light', 'dark'] as const) {
 for (const look of [
   { width: 320 },
 
-  { width: 840 },
-  { width: 1280 },
+  { width: 961 },
+  { width: 1217 },
   { width: 320, forcedColors: 'active' },
 ] as const) {
   inBrowser(
