@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { escapeControls } from '../../base/terminal-text.ts';
 import type { Plan } from '../../management/plan-documents.ts';
 import { print, printRaw } from '../run.ts';
-import { escapeControls } from '../terminal-text.ts';
 
 /** A change request as the server shows it. Our own server answers: members that only people read are shown as they are. */
 const requestSchema = z.object({

@@ -1,11 +1,11 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { escapeControls } from '../../base/terminal-text.ts';
 import { requestStates } from '../../model/change-requests.ts';
 import { maxRequestSeconds } from '../../model/record-fields.ts';
 import { list, type ReadOptions, reader } from '../manage/commands.ts';
 import { manage, manageAll } from '../manage/management-client.ts';
 import { planText } from '../plan/plan-text.ts';
 import { action, print, printRaw } from '../run.ts';
-import { escapeControls } from '../terminal-text.ts';
 import {
   parseRequest,
   printRequest,
