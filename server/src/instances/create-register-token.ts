@@ -1,8 +1,9 @@
-import type { PrincipalName } from '@signet/policy-engine/names';
+import { type PrincipalName, servicePrincipal } from '@signet/policy-engine/names';
+import { actsAlone } from '../access/acts-alone.ts';
 import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { type Asker, decidedAgain } from '../access/recording-conditions.ts';
-import { ForbiddenError, InvalidRequestError } from '../errors.ts';
+import { ConflictError, ForbiddenError, InvalidRequestError } from '../errors.ts';
 import type { InstanceKey } from '../model/instance-store.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { findTenant } from './attest-instance.ts';
@@ -27,7 +28,7 @@ const action = authorityAction('update');
 
 /**
  * `GET /instance/{provider}/{domain}/{service}/{instanceId}/token`: a join token for one instance, for holders of
- * `update` on `<domain>:service.<service>`. Throws `InvalidRequestError`, `UnknownDomainError`, `ForbiddenError`,
+ * `update` on `<domain>:service.<service>`. Throws `InvalidRequestError`, `UnknownDomainError`, `ForbiddenError`, `ConflictError`,
  * `StoreUnavailableError`.
  */
 export async function createRegisterToken(
@@ -57,7 +58,18 @@ function requireRight(
   { domain, service }: Pick<InstanceKey, 'domain' | 'service'>,
 ): void {
   const resource = `${domain}:service.${service}`;
-  if (checkAccess(snapshot, { principal, action, resource }, clock.now()).granted) return;
+  if (checkAccess(snapshot, { principal, action, resource }, clock.now()).granted) {
+    requireNotAlone(snapshot, servicePrincipal(domain, service), clock.now());
+    return;
+  }
   const refused = `principal \`${principal}\` may not register instances of \`${domain}.${service}\``;
   throw new ForbiddenError(`${refused}: it needs \`${action}\` on \`${resource}\``);
+}
+
+/** A join token makes its holder the service: no single person gives away what takes approvals. */
+function requireNotAlone(snapshot: Snapshot, service: PrincipalName, now: number): void {
+  if (!actsAlone(snapshot, service, now)) return;
+  throw new ConflictError(
+    `\`${service}\` may change a protected domain without approval: register a key of it by a request (--request), or have a provider launch it`,
+  );
 }

@@ -36,6 +36,7 @@ export function compileDomain(model: DomainModel, grants: CompiledGrants): Domai
     policy: grants.policy,
     ...(grants.foreignPolicy !== undefined && { foreignPolicy: grants.foreignPolicy }),
     ...(model.bundleReaders !== undefined && { bundleReaders: model.bundleReaders }),
+    ...(model.approvals !== undefined && { approvals: model.approvals }),
     limits: model.limits,
     accounts: model.accounts,
     assumable,

@@ -41,6 +41,8 @@ export interface DomainSnapshot {
   readonly foreignPolicy?: DomainPolicy;
   /** Readers of its bundle; absent if it names none. */
   readonly bundleReaders?: readonly PrincipalName[];
+  /** Approvals by other persons that every change of the domain needs; absent: none. */
+  readonly approvals?: number;
   readonly limits: DomainLimits;
   readonly accounts: DomainAccounts;
   /** Roles that holders of a role may assume: full role names or patterns of the active `assume_role` assertions that are not DENY. */

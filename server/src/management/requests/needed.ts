@@ -1,10 +1,10 @@
 import { type DomainName, fullRoleName, type RoleName } from '@signet/policy-engine/names';
+import { reviewedActions } from '../../access/acts-alone.ts';
 import { ConflictError } from '../../errors.ts';
 import { type DomainChange, isEmpty, listName } from '../../model/domain-change.ts';
 import type { DomainFields } from '../../model/records.ts';
 import type { ProtectedRole, StoreReader } from '../../model/store.ts';
 import { domainsOpenedBy } from './opened-domains.ts';
-import { reviewedActions } from './reviewed-actions.ts';
 import { activeAssertions, changesReviewed, isAbout, reviewedGrants } from './reviewed-grants.ts';
 import { rolesWithOtherMembers } from './touched-roles.ts';
 

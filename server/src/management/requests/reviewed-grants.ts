@@ -1,9 +1,9 @@
 import { type DomainName, foldAscii } from '@signet/policy-engine/names';
 import { matchesPattern } from '@signet/policy-engine/policy';
+import { reviewedActions } from '../../access/acts-alone.ts';
 import { givesExactly } from '../../access/exact-access.ts';
 import type { DomainChange } from '../../model/domain-change.ts';
 import type { AssertionRecord, PolicyRecord } from '../../model/records.ts';
-import { reviewedActions } from './reviewed-actions.ts';
 
 /* Assertions by which principals change a protected domain without approval. */
 
