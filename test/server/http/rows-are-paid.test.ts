@@ -1,5 +1,11 @@
 import Router from '@koa/router';
-import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
+import {
+  parseDomainName,
+  parsePathElement,
+  parsePrincipalName,
+  parseRoleName,
+  parseServiceName,
+} from '@signet/policy-engine/names';
 import { costs } from '@signet/server/budgets/costs';
 import { managementPath, mountManagementRoutes } from '@signet/server/http/management/index';
 import type { ManagementRouteDeps } from '@signet/server/http/management/management-deps';
@@ -88,6 +94,17 @@ async function registerMany(): Promise<void> {
   }
 }
 
+async function requestMany(): Promise<void> {
+  const domain = parseDomainName('hosts');
+  const content = { kind: 'role', domain, role: parseRoleName('none'), seconds: 60 } as const;
+  const request = { state: 'rejected', author: 'user.a', created: 0, expires: 1, closed: 1 } as const;
+  await server.store.change({ actor: 'test' }, async (transaction) => {
+    for (const _ of numbers) {
+      await transaction.addRequest({ ...request, domains: [domain], needed: 1, content, approvals: [] });
+    }
+  });
+}
+
 /** So that a change is judged and not made. */
 const refused = { headers: { 'if-match': '"another"', 'content-type': 'application/json' } };
 
@@ -163,6 +180,8 @@ const readings: readonly (readonly [template: string, path: string, rows: number
   ['/grantees', '/grantees?action=read&resource=held:film', rows],
   ['/certificates', '/certificates?holder=hosts.api&state=all&limit=1000', rows],
   ['/certificates/:serial', `/certificates/${'1'.padStart(32, '0')}`, 0],
+  ['/requests', '/requests?limit=1000', rows],
+  ['/requests/:id', '/requests/1?effect=false', 0],
   // By what is compared, as everywhere.
   ['/explanation', '/explanation?action=read&resource=ruled:object1&principal=media.m1', 0],
   ['/access/:action', '/access/read?resource=ruled:object1&principal=media.m1', 0],
@@ -181,6 +200,7 @@ const changes = [
 test.serial('whoever reads rows pays for each of them', async (t) => {
   await logMany();
   await registerMany();
+  await requestMany();
   // The first request pays for the handshake too.
   await costOf('GET', '/domains/empty/limits');
   const plain = await costOf('GET', '/domains/empty/limits');
