@@ -193,7 +193,7 @@ function answers(text: string, asked: ApiRequest): readonly (readonly [pattern: 
         {
           domain: 'films',
           kind: 'assertion',
-          name: 'watching',
+          name: 'films:policy.watching',
           entry: 'ALLOW read on films:film for films:role.viewer',
         },
       ),

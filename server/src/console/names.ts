@@ -4,7 +4,7 @@ import type { Params } from './page.ts';
 /** A parameter that a page needs. Throws `ApiRefusedError`. */
 export function required(params: Params, name: string): string {
   const value = params.get(name);
-  if (value === undefined || value === '') throw new ApiRefusedError(404, `the address of the page lacks \`${name}\``);
+  if (value === undefined || value === '') throw new ApiRefusedError(404, `\`${name}\` is missing`);
   return value;
 }
 

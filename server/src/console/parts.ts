@@ -29,6 +29,13 @@ export function code(text: string | number): Html {
   return html`<code>${pieces.map((part, at) => (at === 0 ? part : html`<wbr>${part}`))}</code>`;
 }
 
+/** A message of the server, with what it has in backticks as names. */
+export function message(text: string): Html {
+  const parts = text.split('`');
+  if (parts.length % 2 === 0) return html`${text}`;
+  return html`${parts.map((part, at) => (at % 2 === 0 ? part : code(part)))}`;
+}
+
 /** A principal, a role or a group as it is named in lists, linked to its page; a wildcard as it is. */
 export function nameLink(name: string): Html {
   if (/:(?:role|group)\./.test(name)) return link('role', { name }, code(name));

@@ -19,7 +19,7 @@ export function requestState({ state }: ShownRequest): Html {
 /** What a request asks for, on one line. */
 export function subjectOf({ kind, role, seconds, operation, files = [], domains }: ShownRequest): string {
   if (kind === 'role') return `${role ?? 'a role'}${seconds === undefined ? '' : ` for ${duration(seconds)}`}`;
-  if (operation !== undefined) return `${operation.method} ${operation.path}`;
+  if (operation !== undefined) return `${operation.method} ${operation.path.replace(/^\/management\/v1\//, '')}`;
   return `${files.length === 1 ? '1 file' : `${files.length} files`} for ${domains.join(', ')}`;
 }
 
@@ -30,7 +30,7 @@ export function approvalsOf({ needed, approvals }: ShownRequest): string {
 
 export function requestTable(requests: readonly ShownRequest[], now: number, empty = 'There are no requests.'): Html {
   const rows = requests.map((request): readonly HtmlValue[] => [
-    link('request', { id: String(request.id) }, `${request.id}: ${subjectOf(request)}`),
+    link('request', { id: String(request.id) }, html`${request.id}: ${code(subjectOf(request))}`),
     nameLink(request.author),
     requestState(request),
     approvalsOf(request),

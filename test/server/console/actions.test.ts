@@ -79,13 +79,9 @@ function certificateOf(state: string) {
 
 for (const [form, fields, message] of [
   ['approve', { id: '17/../18', plan: digest }, 'id must be a number'],
-  ['withdraw', {}, 'the address of the page lacks `id`'],
+  ['withdraw', {}, '<code>id</code> is missing'],
   ['request-role', { role: 'films:role.viewer', seconds: '1e3', reason: 'x' }, 'seconds must be a number'],
-  [
-    'request-role',
-    { role: 'films:role.viewer', seconds: '3600', reason: '' },
-    'the address of the page lacks `reason`',
-  ],
+  ['request-role', { role: 'films:role.viewer', seconds: '3600', reason: '' }, '<code>reason</code> is missing'],
   ['delete-domain', { name: 'films' }, 'the console has no such form'],
 ] as const) {
   test(`the form ${form} with ${JSON.stringify(fields)} is refused before the API is asked`, async (t) => {
@@ -177,6 +173,16 @@ for (const status of [403, 404]) {
     t.deepEqual(faults, []);
   });
 }
+
+test('whoever may not view the audit log of all is led to those of its domains', async (t) => {
+  const refused = { status: 403, body: { code: 403, message: 'no' } };
+  const { show } = await start(t, ({ path }) => (path.join('/') === 'changes' ? refused : undefined));
+  const answer = await show('audit');
+  t.is(answer.status, 200);
+  t.regex(answer.body, /You may not view the audit log of all domains/);
+  t.regex(answer.body, /<a href="audit\?domain=films">/);
+  t.regex((await show('audit?domain=films')).body, /<ol class="records">/);
+});
 
 test('a fault of the console shows nothing of itself in the page', async (t) => {
   const { show, faults } = await start(t, () => {

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import type { Call } from '../api.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { PageFunction, Params } from '../page.ts';
-import { code, link, nameLink, pager, quiet, time } from '../parts.ts';
-import { readChanges } from '../questions.ts';
+import { code, granted, link, nameLink, pager, quiet, time } from '../parts.ts';
+import { readChanges, readDomains } from '../questions.ts';
 import type { ShownChange } from '../shapes.ts';
 
 const filters = ['domain', 'about', 'actor', 'since', 'until'] as const;
@@ -14,14 +15,30 @@ export const auditPage: PageFunction = async ({ call, now }, params) => {
   );
   const cursor = params.get('cursor');
   const query = { ...given, since: dayOf(since), until: dayOf(until) };
-  const { items, next } = await readChanges(call, domain, { ...query, cursor });
+  const filter = { domain, since, until, ...given };
+  const records = await granted(
+    readChanges(call, domain, { ...query, cursor }),
+    ({
+      items,
+      next,
+    }) => html`${items.length === 0 ? quiet('No record fits.') : html`<ol class="records">${items.map((record) => shown(record, now))}</ol>`}
+${pager('audit', { ...filter, cursor }, next)}`,
+    () => undefined,
+  );
   const body = html`<h1>Audit</h1>
-<p class="lead">Every change, newest first, with what was before and after.${domain === undefined && ' Without a domain only system operators may view it.'}</p>
+<p class="lead">Every change, newest first, with what was before and after.</p>
 ${filterForm(params)}
-${items.length === 0 ? quiet('No record fits.') : html`<ol class="records">${items.map((record) => shown(record, now))}</ol>`}
-${pager('audit', { domain, since, until, ...given, cursor }, next)}`;
+${records ?? (await otherLogs(call, domain))}`;
   return { title: 'Audit', at: 'audit', body };
 };
+
+/** In place of a log that the person may not view: those of its domains. */
+async function otherLogs(call: Call, domain: string | undefined): Promise<Html> {
+  const { items } = await readDomains(call);
+  const whose = domain === undefined ? 'of all domains' : `of ${domain}`;
+  return html`<p class="notice">You may not view the audit log ${whose}. These domains are the ones that you may view:</p>
+<ul class="tiles">${items.map((name) => html`<li>${link('audit', { domain: name }, code(name))}</li>`)}</ul>`;
+}
 
 /** A day of a form begins at midnight UTC. */
 function dayOf(text: string | undefined): string | undefined {

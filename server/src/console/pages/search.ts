@@ -35,7 +35,7 @@ async function found(call: Parameters<typeof readHits>[0], text: string, now: nu
   const hits = [...new Map([...members, ...resources, ...actions].map((hit) => [JSON.stringify(hit), hit])).values()];
   const rows = hits.map((hit): readonly HtmlValue[] => {
     const { domain, kind, name, entry } = hit;
-    const full = `${domain}:${kind === 'assertion' ? 'policy' : kind}.${name}`;
+    const full = kind === 'assertion' ? name : `${domain}:${kind}.${name}`;
     const object = kind === 'assertion' ? link('policy', { name: full }, code(full)) : nameLink(full);
     return [object, kind === 'assertion' ? 'assertion' : 'membership', code(entry), endOf(hit, now) || '–'];
   });

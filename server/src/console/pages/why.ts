@@ -9,7 +9,7 @@ import {
 import { ApiRefusedError } from '../api.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { PageContext, PageFunction, Params } from '../page.ts';
-import { badge, code, link, nameLink, table } from '../parts.ts';
+import { badge, code, link, message, nameLink, table } from '../parts.ts';
 import { drawPicture } from '../pictures/draw.ts';
 import { pictureOf } from '../pictures/picture.ts';
 import { readExplanation } from '../questions.ts';
@@ -33,7 +33,7 @@ async function answerTo({ call }: PageContext, params: Params): Promise<{ result
   } catch (error) {
     // A question that cannot be answered is corrected in the form above.
     if (!(error instanceof ApiRefusedError) || ![400, 403, 404].includes(error.status)) throw error;
-    return { result: html`<p class="notice bad">${error.message}</p>`, status: error.status };
+    return { result: html`<p class="notice bad">${message(error.message)}</p>`, status: error.status };
   }
 }
 
