@@ -197,8 +197,13 @@ function shown(content: RequestContent, changes: readonly ObjectChange[]): reado
     ...change,
     ...(fields !== undefined && {
       fields: fields.map((one) =>
-        one.field === 'expires' ? { ...one, after: `${seconds} s after the approval` } : one,
+        one.field === 'expires' ? { ...one, after: `${spanOf(seconds)} after the approval` } : one,
       ),
     }),
   }));
+}
+
+function spanOf(seconds: number): string {
+  if (seconds % 3600 === 0) return `${seconds / 3600} h`;
+  return seconds % 60 === 0 ? `${seconds / 60} min` : `${seconds} s`;
 }
