@@ -61,7 +61,7 @@ function accessLines(impact: readonly AccessChange[]): PlanLine[] {
 /** Notes on a plan as a whole: approvals that it needs, changes that are not listed, and access that cannot be told or is too much to list. */
 export function planNotes({ changes, changesTotal, needs, impact, impactTotals }: Plan): readonly string[] {
   const needed = Object.entries(needs ?? {}).map(
-    ([domain, count]) => `${domain} needs ${count} ${count === 1 ? 'approval' : 'approvals'}`,
+    ([domain, count]) => `${escapeControls(domain)} needs ${count} ${count === 1 ? 'approval' : 'approvals'}`,
   );
   const unlisted = changesTotal === undefined ? [] : [`${changes.length} of ${changesTotal} changes are listed`];
   const cut = [...needed, ...unlisted];

@@ -115,5 +115,8 @@ export function describeRequest(request: ShownRequest): void {
     ...(problem === undefined ? [] : [`  cannot be applied now: ${problem}`]),
   ];
   printRaw(`${lines.map(escapeControls).join('\n')}\n`);
-  if (plan !== undefined) printRaw(`\n${planText(plan, process.stdout)}digest ${escapeControls(plan.digest)}\n`);
+  if (plan === undefined) return;
+  // Its lines are escaped, and have colors on a terminal.
+  process.stdout.write(`\n${planText(plan, process.stdout)}`);
+  printRaw(`digest ${escapeControls(plan.digest)}\n`);
 }
