@@ -48,6 +48,9 @@ export interface ApplyOptions extends JudgingOptions {
   readonly onProgress?: OnProgress;
 }
 
+/** What to do about missing approvals beside the store, where nobody asks and approves. */
+const besideStore = 'ask a server (--request with --as, --cert or a client configuration), or add --break-glass';
+
 /** Maximum number of attempts when what the documents have to do with is changed meanwhile. */
 const maxTries = 3;
 
@@ -90,7 +93,7 @@ async function applyIn(
 ): Promise<ApplySummary> {
   const judged = await documentsToApply(transaction, folder, context, { ...rules, now });
   const needed = mostOf(judged.needs.values());
-  if (breakGlass !== true) requireNoApproval(needed);
+  if (breakGlass !== true) requireNoApproval(needed, rules.author === undefined ? besideStore : undefined);
   const summary = await judged.save(transaction, onProgress);
   if (needed.approvals > 0) {
     const content = { kind: 'documents', files: [], flags: flagsOf(rules) } as const;

@@ -71,7 +71,9 @@ interface KeptManagement extends Disposable {
 
 /** Opens it with the first request. A certificate that was replaced is presented on a new connection. */
 export function keepManagement(options: ConnectionOptions): KeptManagement {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const { serverIdentity } = clientSettings(options);
+  // A check that is given with each request makes Node close the connection after it.
+  const agent = new Agent({ keepAlive: true, maxSockets: 1, checkServerIdentity: checkServerIs(serverIdentity) });
   return {
     call: async (asked) => {
       const { status, text: answer } = await exchange(clientSettings(options), asked, agent);
@@ -88,11 +90,11 @@ interface Exchanged {
   readonly retryAfter: string | undefined;
 }
 
-/** Sends the request once. */
+/** Sends the request once: on a connection of its own, or on the kept one, whose agent checks who the server is. */
 function exchange(
   settings: ReturnType<typeof clientSettings>,
   asked: ManagementRequest,
-  agent: Agent | false = false,
+  kept?: Agent,
 ): Promise<Exchanged> {
   // The management API has one address: that of the first server.
   const [origin = ''] = [settings.baseUrl].flat();
@@ -107,9 +109,10 @@ function exchange(
       cert: readFileSync(settings.certificate),
       key: readFileSync(settings.key),
       ca: readFileSync(settings.caBundle),
-      agent,
       ...secureClientOptions,
-      checkServerIdentity: checkServerIs(settings.serverIdentity),
+      ...(kept === undefined
+        ? { agent: false, checkServerIdentity: checkServerIs(settings.serverIdentity) }
+        : { agent: kept }),
       signal: AbortSignal.timeout(asked.timeoutMs ?? usualTimeoutMs),
       headers: {
         ...(asked.ifMatch !== undefined && { 'if-match': asked.ifMatch }),

@@ -100,8 +100,8 @@ export function mostOf(needs: Iterable<Needed>): Needed {
 }
 
 /** Throws `ConflictError` for a change that must be asked for. */
-export function requireNoApproval({ approvals, by }: Needed): void {
+export function requireNoApproval({ approvals, by }: Needed, remedy = 'add request=true (--request)'): void {
   if (approvals === 0) return;
   const count = approvals === 1 ? '1 approval' : `${approvals} approvals`;
-  throw new ConflictError(`${by} needs ${count}: add request=true (--request)`);
+  throw new ConflictError(`${by} needs ${count}: ${remedy}`);
 }
