@@ -28,16 +28,17 @@ ${pager('audit', { ...filter, cursor }, next)}`,
   const body = html`<h1>Audit</h1>
 <p class="lead">Every change, newest first, with what was before and after.</p>
 ${filterForm(params)}
-${records ?? (await otherLogs(call, domain))}`;
+${records ?? (await otherLogs(call, filter))}`;
   return { title: 'Audit', at: 'audit', body };
 };
 
 /** In place of a log that the person may not view: those of its domains. */
-async function otherLogs(call: Call, domain: string | undefined): Promise<Html> {
+async function otherLogs(call: Call, filter: Readonly<Record<string, string | undefined>>): Promise<Html> {
+  const { domain } = filter;
   const { items } = await readDomains(call);
   const whose = domain === undefined ? 'of all domains' : `of ${domain}`;
   return html`<p class="notice">You may not view the audit log ${whose}. These domains are the ones that you may view:</p>
-<ul class="tiles">${items.map((name) => html`<li>${link('audit', { domain: name }, code(name))}</li>`)}</ul>`;
+<ul class="tiles">${items.map((name) => html`<li>${link('audit', { ...filter, domain: name }, code(name))}</li>`)}</ul>`;
 }
 
 /** A day of a form begins at midnight UTC. */
