@@ -50,7 +50,7 @@ const serve: Plugin = {
 };
 
 /** Files of the server that are not modules: `ownAsset` finds them beside the joined ones. */
-const assets = ['console/console.css', 'console/icon.svg'] as const;
+const assets = 'src/console/**/*.{css,svg}';
 
 /** Statement that refuses an older Node than a library needs, in one line. A browser has no `process`. */
 function nodeCheck({ name, engines }: Manifest): string {
@@ -85,7 +85,7 @@ async function joinRoom(room: string): Promise<void> {
   };
   const metafiles = [await bundle({ entryPoints: entriesOf(room), plugins: [serve] })];
   if (room === 'server') metafiles.push(await bundle({ entryPoints: [{ in: 'src/cli/serve.ts', out: 'serve' }] }));
-  if (room === 'server') for (const file of assets) cpSync(join('src', file), join(outdir, file));
+  if (room === 'server') for (const file of globSync(assets)) cpSync(file, join(outdir, relative('src', file)));
   writeLicences(room, metafiles);
 }
 

@@ -14,6 +14,6 @@ export function ownProgram(name: 'impact-process' | 'dev/end-with-parent'): URL 
 }
 
 /** A file that is not a module, by its name below `src`. */
-export function ownAsset(name: 'console/console.css' | 'console/icon.svg'): URL {
+export function ownAsset(name: `console/${string}.${'css' | 'svg'}`): URL {
   return new URL(`./${name}`, import.meta.url);
 }

@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { type IncomingHttpHeaders, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { Call } from '@signet/server/console/api';
+import { readAssets } from '@signet/server/console/assets';
 import { openHost } from '@signet/server/console/host';
 import { Session } from '@signet/server/console/session';
-import { ownAsset } from '@signet/server/own-files';
 import type { ExecutionContext } from 'ava';
 import { stubNow } from './console-stub.ts';
 
@@ -48,8 +47,7 @@ export async function startConsole(
       me: () => me,
       server: 'signet.example:4443',
       now: () => clock.now,
-      style: readFileSync(ownAsset('console/console.css'), 'utf8'),
-      icon: readFileSync(ownAsset('console/icon.svg'), 'utf8'),
+      ...readAssets(),
       onFault: (error) => faults.push(error),
     },
     port,

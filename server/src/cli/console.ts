@@ -6,11 +6,11 @@ import { systemClock } from '@signet/policy-engine/clock';
 import { Command, Option } from 'commander';
 import { processEnvironment } from '../config/env.ts';
 import type { Call } from '../console/api.ts';
+import { readAssets } from '../console/assets.ts';
 import { openHost } from '../console/host.ts';
 import { pathTo } from '../console/page.ts';
 import { pages } from '../console/pages.ts';
 import { Session } from '../console/session.ts';
-import { ownAsset } from '../own-files.ts';
 import { readClientCertificate } from '../principals/principal.ts';
 import { type ConnectionOptions, clientSettings, connectionOptions } from './connection.ts';
 import { browserCommand, openBrowser } from './login/open-browser.ts';
@@ -57,8 +57,7 @@ async function runConsole(page: string | undefined, options: ConsoleOptions): Pr
     call: callOf(options, management.call),
     server: new URL(String([settings.baseUrl].flat()[0])).host,
     now,
-    style: readFileSync(ownAsset('console/console.css'), 'utf8'),
-    icon: readFileSync(ownAsset('console/icon.svg'), 'utf8'),
+    ...readAssets(),
     onFault: (error: unknown) => warn(describeError(error)),
   };
   await using host = await open(deps, options);
