@@ -63,12 +63,12 @@ export function mountRequestRoutes(routes: ManagementRoutes, deps: ManagementRou
   routes.post(`${one}/rejection`, untold, async (ctx) => {
     queryOf(ctx, []);
     const { comment } = parseBody(rejectionSchema, bodyJson(ctx));
-    const request = await rejectRequest(deps.store, idOf(ctx), closingOf(deps, ctx), parseReason(comment));
+    const request = await rejectRequest(deps, idOf(ctx), closingOf(ctx), parseReason(comment));
     await answerView(ctx, requestView({ request }, { now: deps.clock.now() }));
   });
   routes.delete(one, untold, async (ctx) => {
     queryOf(ctx, []);
-    await withdrawRequest(deps.store, idOf(ctx), closingOf(deps, ctx));
+    await withdrawRequest(deps, idOf(ctx), closingOf(ctx));
     ctx.status = 204;
   });
 }
@@ -79,8 +79,8 @@ function roleOf(text: string) {
   return { domain: parseDomainName(domain, 'role'), role: parseRoleName(name, 'role') };
 }
 
-function closingOf(deps: ManagementRouteDeps, ctx: RouteContext) {
-  return { ...changeContextOf(ctx), now: deps.clock.now() };
+function closingOf(ctx: RouteContext) {
+  return { ...changeContextOf(ctx), compared: comparedFor(ctx) };
 }
 
 function idOf(ctx: RouteContext): number {

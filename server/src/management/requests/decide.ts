@@ -190,20 +190,35 @@ async function review(
   return decided;
 }
 
+/** Throws `NotFoundError`. */
+export async function existingRequest(reader: StoreReader, id: number): Promise<StoredRequest> {
+  const request = await reader.request(id);
+  if (request === undefined) throw noRequest(id);
+  return request;
+}
+
+/** Throws `NotFoundError` unless the request may be looked at, as where there is none. */
+export function requireSight(request: StoredRequest, rights: CallerRights): void {
+  if (!maySee(rights, request)) throw noRequest(request.id);
+}
+
+function noRequest(id: number): NotFoundError {
+  return new NotFoundError(`there is no request ${id}`);
+}
+
 /** The request and the rights of who looks at it. Throws `NotFoundError` unless it may. */
-export async function visibleRequest(
+async function visibleRequest(
   reader: StoreReader,
   id: number,
   { caller, certificate, now }: Pick<Deciding, 'caller' | 'certificate' | 'now'>,
 ): Promise<{ readonly request: StoredRequest; readonly rights: CallerRights }> {
-  const request = await reader.request(id);
-  if (request === undefined) throw new NotFoundError(`there is no request ${id}`);
+  const request = await existingRequest(reader, id);
   const names: readonly DomainName[] = [systemDomain, ...homeOf(caller), ...request.domains];
   const domains: ReadonlyMap<DomainName, DomainRecord> = await withNeeded(reader, new Map(), names);
   const snapshot = snapshotOf({ domains, switchedOff: await reader.switchedOff() });
   await requireAsker(reader, snapshot, { principal: caller, certificate });
   const rights = rightsOf(snapshot, caller, now);
-  if (!maySee(rights, request)) throw new NotFoundError(`there is no request ${id}`);
+  requireSight(request, rights);
   return { request, rights };
 }
 
