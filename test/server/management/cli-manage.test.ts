@@ -69,7 +69,7 @@ test('members, reviews, versions of policies, searches and the changes of each',
   t.deepEqual(await as('boss', 'role', 'members', 'shelf', 'reader'), [player]);
   t.like(await as('boss', 'reviews', '--domain', 'shelf'), [{ kind: 'role', name: 'reader', member: 'media.player' }]);
   t.deepEqual(await as('boss', 'search', '--member', 'media.player'), [
-    { domain: 'shelf', kind: 'role', name: 'reader', entry: 'media.player' },
+    { domain: 'shelf', kind: 'role', name: 'reader', entry: 'media.player', disabled: true },
   ]);
   writeFileSync(at('rules.yaml'), '- { action: read, resource: book, role: reader }\n');
   const policy = ['shelf', 'books'];

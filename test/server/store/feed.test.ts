@@ -152,12 +152,12 @@ function missing(said: readonly string[], expected: readonly string[]): string[]
 
 /** Records that change nothing which a snapshot shows, and no counter. */
 const quiet = [
-  'addRequest',
-  'saveRequest',
   'recordCertificate',
   'recordForeignRefresh',
   'noteRefusedCredentials',
   'acceptClock',
+  'addRequest',
+  'saveRequest',
   'certificates',
 ];
 
