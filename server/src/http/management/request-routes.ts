@@ -116,7 +116,7 @@ async function listRequests(deps: ManagementRouteDeps, ctx: RouteContext): Promi
     if (rows.length < batch && found.length < limit) before = undefined;
     if (before === undefined) break;
   }
-  const items = found.map((request) => requestView({ request }, { now }));
+  const items = found.map((request) => requestView({ request }, { now, isBrief: true }));
   const more = before !== undefined && { next: makeCursor(String(before), list, deps.pagingSecret) };
   await answerView(ctx, { items, ...more });
 }

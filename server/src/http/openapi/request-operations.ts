@@ -48,7 +48,7 @@ export const changeRequestShape = z.strictObject({
   problem: z.string().optional(),
   /** False if the effect is not the one of the time when it was made. */
   seenByAuthor: z.boolean().optional(),
-  /** Changes that were made by break-glass, and those that undo them. */
+  /** Changes that were made by break-glass, and those that undo them; not in lists. */
   outcome: z.strictObject({ changes, undo: changes }).optional(),
 });
 

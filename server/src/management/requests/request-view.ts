@@ -9,6 +9,8 @@ interface Showing {
   readonly now: number;
   /** True to show the texts of files. */
   readonly files?: boolean;
+  /** True in a list of many: without bodies of operations and outcomes. */
+  readonly isBrief?: boolean;
 }
 
 /** A request as the API shows it. */
@@ -17,7 +19,7 @@ export function requestView(
   showing: Showing,
 ): Record<string, unknown> {
   const { id, author, created, expires, closed, reason, domains, needed, content, outcome } = request;
-  const whole = outcome === undefined ? undefined : (JSON.parse(outcome) as unknown);
+  const whole = outcome === undefined || showing.isBrief === true ? undefined : (JSON.parse(outcome) as unknown);
   return {
     id,
     kind: content.kind,
@@ -43,7 +45,10 @@ export function requestView(
   };
 }
 
-function contentView(content: RequestContent, { files: withText = false }: Showing): Record<string, unknown> {
+function contentView(
+  content: RequestContent,
+  { files: withText = false, isBrief = false }: Showing,
+): Record<string, unknown> {
   if (content.kind === 'role') return { role: fullRoleName(content.domain, content.role), seconds: content.seconds };
   if (content.kind === 'documents') {
     return { files: content.files.map(({ name, text }) => ({ name, ...(withText && { text }) })) };
@@ -56,7 +61,7 @@ function contentView(content: RequestContent, { files: withText = false }: Showi
       method: method.toUpperCase(),
       path: `/management/v1/domains/${domainName}${below}`,
       ...(content.flags.length > 0 && { query: Object.fromEntries(content.flags.map((flag) => [flag, 'true'])) }),
-      ...(content.body !== undefined && { body: content.body }),
+      ...(content.body !== undefined && !isBrief && { body: content.body }),
     },
   };
 }

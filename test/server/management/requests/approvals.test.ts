@@ -194,6 +194,7 @@ test.serial('break-glass takes its right and a reason, is bounded, loud, and wai
   const { items } = (await bob(`${requests}?awaiting=me`)).body as { items: readonly RequestBody[] };
   const found = items.find(({ domains }) => String(domains) === 'burning');
   t.like(found, { state: 'unreviewed', author: 'user.ann', reason: 'fire' });
+  t.false('outcome' in Object(found) || 'body' in Object(found?.['operation']), 'a list is brief');
   const id = found?.id ?? 0;
   t.like(await see(id), { outcome: { undo: [{ change: 'delete', kind: 'role', name: 'reader' }] } });
   const many = Array.from({ length: 1001 }, (_, index) => `user.u${index}`);
