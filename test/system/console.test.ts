@@ -134,6 +134,45 @@ test('a certificate that is revoked meanwhile', async (t) => {
   t.regex(after.body, /Your certificate expired or was revoked[\s\S]+signet login/);
 });
 
+test('what one person asks for in its console another approves in its own, and the audit log names both', async (t) => {
+  const post = async (home: string, action: string, fields: Readonly<Record<string, string>>) =>
+    await askConsole(new URL(home).origin, `${new URL(home).pathname}${action}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' },
+      body: new URLSearchParams(fields).toString(),
+    });
+  const homeOf = async (who: string) => {
+    const { link } = await runConsole(t, `signet console --as ${who} --data '${world.folder}' --port 0 --no-browser`);
+    return (await openLink(link)).home;
+  };
+  const [ann, bob] = [await homeOf('user.ann'), await homeOf('user.bob')];
+  const asked = await post(ann, 'request-role', {
+    role: 'catalog:role.publisher',
+    seconds: '3600',
+    reason: 'ticket 4711',
+  });
+  t.is(asked.status, 303, asked.body);
+  const [, id = ''] = /request\?id=(\d+)/.exec(asked.headers.location ?? '') ?? [];
+  t.regex((await pageOf(bob)).body, new RegExp(`request\\?id=${id}"`));
+  const page = (await pageOf(`${bob}request?id=${id}`)).body;
+  t.regex(page, /▲ gains[\s\S]+user\.ann[\s\S]+write[\s\S]+catalog:series/);
+  const [, plan = ''] = /name="plan" value="([\w-]{43})"/.exec(page) ?? [];
+  t.is((await post(bob, 'approve', { id, plan })).status, 303);
+  t.regex((await pageOf(`${ann}request?id=${id}`)).body, /applied/);
+  const log = await world.signet(
+    'audit',
+    'list',
+    '--subject',
+    `request.${id}`,
+    '--json',
+    '--config',
+    join(world.folder, 'signet.yaml'),
+  );
+  t.regex(log.stdout, /"action": ?"approve"/, log.stderr);
+  t.regex(log.stdout, /"actor": ?"user\.bob"/);
+  t.regex(log.stdout, /"actor": ?"user\.ann"/);
+});
+
 test('mistakes end with what is allowed', async (t) => {
   const as = ['--as', 'sys.auth.operator', '--data', world.folder, '--no-browser'];
   const taken = createServer();
