@@ -15,6 +15,7 @@ import { diffDomains } from '../../store/diff-domains.ts';
 import { describeChanges } from '../object-changes.ts';
 import type { CallerRights } from '../rights.ts';
 import { type Needs, rolesWithOtherMembers } from './needed.ts';
+import { domainsOpenedBy } from './opened-domains.ts';
 import { approvalActions } from './reviewed-actions.ts';
 
 /* Changes in an emergency: made at once, without the approvals that they need, and reviewed by another person afterwards. */
@@ -41,7 +42,9 @@ export async function requireBreakGlass(
   }
   for (const { change } of moved) {
     if (lowersApprovals(change)) throw notByBreakGlass('approvals are not lowered');
-    if (givesApprovalRights(change) || (await entersApprovalRoles(change, reader))) {
+    const isGiven = givesApprovalRights(change) || (await entersApprovalRoles(change, reader));
+    // Whoever can be a service with such a right has it.
+    if (isGiven || (await domainsOpenedBy(change, reader)).length > 0) {
       throw notByBreakGlass(`${approvalActions.map((name) => `\`${name}\``).join(', ')} are not given`);
     }
   }

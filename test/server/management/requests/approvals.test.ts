@@ -171,11 +171,18 @@ test.serial('rejected, withdrawn and expired requests change nothing', async (t)
 test.serial('break-glass takes its right and a reason, is bounded, loud, and waits for a review', async (t) => {
   const domain = await protectedDomain('burning', 0);
   await ann(`${domain}/roles/firefighters`, send('PUT', { members: ['user.ann'] }));
+  await ann(`${domain}/services/robot`, send('PUT', {}));
+  await ann(`${domain}/roles/robots`, send('PUT', { members: ['burning.robot'] }));
   await ann(
     `${domain}/policies/emergency`,
-    send('PUT', [{ action: 'break_glass', resource: 'domain', role: 'firefighters' }]),
+    send('PUT', [
+      { action: 'break_glass', resource: 'domain', role: 'firefighters' },
+      { action: 'apply_reviewed', resource: 'domain', role: 'robots' },
+    ]),
   );
   t.is((await ann(domain, send('PUT', { approvals: 1 }))).status, 200);
+  const robot = await ann(`${domain}/services/robot?breakGlass=true&reason=fire`, send('PUT', { description: 'mine' }));
+  t.is(robot.status, 403, 'nor does anybody become a service that needs no approvals');
   const path = `${domain}/roles/reader`;
   const body = { members: ['user.ann'] };
   t.is((await bob(`${path}?breakGlass=true&reason=fire`, send('PUT', body))).status, 403);
