@@ -13,6 +13,8 @@ const boosts: readonly (readonly [path: string, boost: number])[] = [
   ['/reference/cli', 1.2],
   // What a status means is looked for more often than the other contents of the reference.
   ['/reference/decisions', 4],
+  // Options are looked up by their names.
+  ['/reference/configuration', 1.7],
   ['/reference/', 1.5],
   ['/decisions/', 0.2],
 ];
