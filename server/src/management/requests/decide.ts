@@ -12,11 +12,12 @@ import {
 import type { Approval, StoredRequest } from '../../model/change-requests.ts';
 import type { ChangeContext, DomainRecord, Quotas } from '../../model/records.ts';
 import type { Store, StoreReader, StoreTransaction } from '../../model/store.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { isStill } from '../plan-basis.ts';
 import { listedPlan, type Plan } from '../plan-documents.ts';
 import { type CallerRights, rightsOf, systemDomain } from '../rights.ts';
 import { snapshotOf, withNeeded } from '../stored-world.ts';
-import { maySee, requireApprover, requireNoGain } from './approvers.ts';
+import { mayDecide, maySee, requireApprover, requireNoGain } from './approvers.ts';
 import { mostOf } from './needed.ts';
 import { type Asking, homeOf, prepare } from './prepare.ts';
 import { type Examined, examine, planFor, wholeDigest } from './request-effect.ts';
@@ -101,7 +102,7 @@ export async function approveRequest(
     });
     const effect = found.examined && (await requireSame(found.examined, found.rights, deciding, decision));
     const decided = await store.change(contextOf(found.request, deciding), async (transaction) => {
-      const { request, rights } = await visibleRequest(transaction, id, deciding);
+      const { request, rights, snapshot } = await visibleRequest(transaction, id, deciding);
       await requireApprover(transaction, request, rights, {
         approver: approverOf(deciding),
         issuedByOperators: deciding.issuedByOperators,
@@ -115,7 +116,7 @@ export async function approveRequest(
       )
         return undefined;
       requireNoGain(found.examined.sides, deciding.caller, deciding.now);
-      return await approve(transaction, request, deciding, { ...decision, effect });
+      return await approve(transaction, { request, rights, snapshot }, deciding, { ...decision, effect });
     });
     if (decided !== undefined) return decided;
   }
@@ -150,7 +151,7 @@ async function requireSame(
 
 async function approve(
   transaction: StoreTransaction,
-  request: StoredRequest,
+  { request, snapshot }: VisibleRequest,
   deciding: Deciding,
   { effect, comment }: Decision & { readonly effect: string },
 ): Promise<StoredRequest> {
@@ -160,7 +161,10 @@ async function approve(
   });
   const own: Approval = { by, at: now, effect, ...(comment !== undefined && { comment }) };
   const approvals = [...request.approvals.filter((one) => one.by !== by), own];
-  const current = approvals.filter((one) => one.effect === effect);
+  // Whoever may no longer decide about the request approves it no more.
+  const current = approvals.filter(
+    (one) => one.effect === effect && mayDecide(rightsOf(snapshot, one.by, now), request),
+  );
   const { approvals: needed } = mostOf(prepared.needs.values());
   const isDone = current.length >= needed;
   if (isDone) await prepared.save(transaction);
@@ -206,12 +210,19 @@ function noRequest(id: number): NotFoundError {
   return new NotFoundError(`there is no request ${id}`);
 }
 
-/** The request and the rights of who looks at it. Throws `NotFoundError` unless it may. */
+interface VisibleRequest {
+  readonly request: StoredRequest;
+  readonly rights: CallerRights;
+  /** Snapshot of the request's domains. */
+  readonly snapshot: Snapshot;
+}
+
+/** The request and the rights of its viewer. Throws `NotFoundError` unless it may be looked at. */
 async function visibleRequest(
   reader: StoreReader,
   id: number,
   { caller, certificate, now }: Pick<Deciding, 'caller' | 'certificate' | 'now'>,
-): Promise<{ readonly request: StoredRequest; readonly rights: CallerRights }> {
+): Promise<VisibleRequest> {
   const request = await existingRequest(reader, id);
   const names: readonly DomainName[] = [systemDomain, ...homeOf(caller), ...request.domains];
   const domains: ReadonlyMap<DomainName, DomainRecord> = await withNeeded(reader, new Map(), names);
@@ -219,7 +230,7 @@ async function visibleRequest(
   await requireAsker(reader, snapshot, { principal: caller, certificate });
   const rights = rightsOf(snapshot, caller, now);
   requireSight(request, rights);
-  return { request, rights };
+  return { request, rights, snapshot };
 }
 
 export function isExpired({ state, expires }: StoredRequest, now: number): boolean {

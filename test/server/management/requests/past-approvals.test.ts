@@ -137,6 +137,18 @@ test('lowering the number needs the old number, and two approvals hold for one e
   t.like((await approve(cid, id)).body, { state: 'applied' }, 'the two approvals are of one effect');
 });
 
+test('an approval counts no more when its approver may no longer decide', async (t) => {
+  const domain = await made('leaving', { approvals: 2 });
+  const id = await asked(ann, `${domain}/roles/reader`, 'PUT', { members: ['media.player'] });
+  await approve(bob, id);
+  const leaving = await asked(ann, `${domain}/roles/admin/members/user.bob`, 'DELETE');
+  await approve(cid, leaving);
+  const dan = await as('user.dan');
+  t.like((await approve(dan, leaving)).body, { state: 'applied' });
+  t.like((await approve(cid, id)).body, { state: 'open' });
+  t.like((await approve(dan, id)).body, { state: 'applied' });
+});
+
 test('an approval of another effect counts no more', async (t) => {
   const domain = await made('moving', { approvals: 2 });
   const free = await made('free');
