@@ -1,10 +1,10 @@
 import { ApiRefusedError, ask, tell } from './api.ts';
-import { required } from './names.ts';
+import { required } from './form-names.ts';
 import { type ActionFunction, type Params, pathTo } from './page.ts';
 import { requestShape } from './request-shapes.ts';
 import { certificateShape } from './shapes.ts';
 
-/** What a page says after an action led to it, by the parameter `done`. */
+/** Notices above a page after an action, by the value of the parameter `done`. */
 export const notices: ReadonlyMap<string, string> = new Map([
   ['requested', 'The request is made. It waits for approval.'],
   ['granted', 'The request needed no approval: it is applied.'],

@@ -6,7 +6,7 @@ import type { Page, PageContext, Params } from './page.ts';
 import { pages } from './pages.ts';
 import type { Session } from './session.ts';
 
-/** What a console needs beside its address. */
+/** Dependencies of a console. */
 export interface ConsoleDeps {
   readonly session: Session;
   readonly call: Call;

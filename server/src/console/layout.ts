@@ -5,7 +5,7 @@ interface Frame {
   readonly me: string;
   /** Address of the server. */
   readonly server: string;
-  /** What a form just did. */
+  /** Notice about the form that was sent. */
   readonly notice?: string | undefined;
 }
 

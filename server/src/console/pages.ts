@@ -10,7 +10,7 @@ import { requestPage } from './pages/request.ts';
 import { requestsPage } from './pages/requests.ts';
 import { reviewsPage } from './pages/reviews.ts';
 import { rolePage } from './pages/role.ts';
-import { searchPage } from './pages/search.ts';
+import { searchPage } from './pages/search-results.ts';
 import { whyPage } from './pages/why.ts';
 
 /** Pages by their paths below the session. */

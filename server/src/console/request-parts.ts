@@ -16,7 +16,7 @@ export function requestState({ state }: ShownRequest): Html {
   return badge(state, tones[state]);
 }
 
-/** What a request asks for, on one line. */
+/** Content of a request on one line: the role and its time, the operation, or the files. */
 export function subjectOf({ kind, role, seconds, operation, files = [], domains }: ShownRequest): string {
   if (kind === 'role') return `${role ?? 'a role'}${seconds === undefined ? '' : ` for ${duration(seconds)}`}`;
   if (operation !== undefined) return `${operation.method} ${operation.path.replace(/^\/management\/v1\//, '')}`;
@@ -41,7 +41,7 @@ export function requestTable(requests: readonly ShownRequest[], now: number, emp
   return table({ caption: 'Requests, newest first', columns, rows, empty });
 }
 
-/** Who gains and who loses which access. */
+/** Table of access gained and lost, by principal. */
 export function accessEffect({ impact, impactTotals }: ShownPlan): HtmlValue {
   if (impact === undefined)
     return html`<p class="notice bad">Changes of access cannot be determined: the patterns are too complex.</p>`;

@@ -16,7 +16,7 @@ const values = z.union([
   z.null(),
 ]);
 
-/** INVARIANT: a condition that this version does not know fails here, so that nobody approves an effect that is shown in part. */
+/** Context of an effect. INVARIANT: a condition that this version does not know is refused: nobody approves an effect that is shown in part. */
 const accessChange = z.object({
   change: z.enum(['gain', 'loss']),
   domain: z.string(),
@@ -86,7 +86,7 @@ export const requestShape = z.object({
     .exactOptional(),
   files: z.array(z.object({ name: z.string(), text: z.string().exactOptional() })).exactOptional(),
   plan: planShape.exactOptional(),
-  /** What break-glass did, and what undoes it. */
+  /** Changes made by break-glass, and the changes that undo them. */
   outcome: z.object({ changes: z.array(objectChange), undo: z.array(objectChange) }).exactOptional(),
   problem: z.string().exactOptional(),
   seenByAuthor: z.boolean().exactOptional(),

@@ -48,7 +48,7 @@ export interface ApplyOptions extends JudgingOptions {
   readonly onProgress?: OnProgress;
 }
 
-/** What to do about missing approvals beside the store, where nobody asks and approves. */
+/** Remedy for missing approvals beside the store, where there are no change requests. */
 const besideStore = 'ask a server (--request with --as, --cert or a client configuration), or add --break-glass';
 
 /** Maximum number of attempts when what the documents have to do with is changed meanwhile. */

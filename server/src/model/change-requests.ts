@@ -31,7 +31,7 @@ export interface StoredRequest {
 export const requestStates = ['open', 'applied', 'rejected', 'withdrawn', 'expired', 'unreviewed'] as const;
 export type RequestState = (typeof requestStates)[number];
 
-/** What is asked for. */
+/** Content of a request: a role for a time, an operation of the management API, or documents. */
 export type RequestContent =
   | { readonly kind: 'role'; readonly domain: DomainName; readonly role: RoleName; readonly seconds: number }
   | {

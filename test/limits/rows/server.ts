@@ -310,7 +310,7 @@ export const serverRows: readonly Row[] = [
     'a plan lists ten thousand changes and a thousand warnings, and counts the changes',
   ),
   elsewhere(
-    'server/src/management/requests/ask.ts',
+    'server/src/management/requests/ask-for.ts',
     'maxTries',
     'server/management/requests/moving-store.test.ts',
     'a request and an approval begin again three times when what they read changes without another effect',
@@ -322,7 +322,7 @@ export const serverRows: readonly Row[] = [
     'a request and an approval begin again three times when what they read changes without another effect',
   ),
   elsewhere(
-    'server/src/management/requests/ask.ts',
+    'server/src/management/requests/ask-for.ts',
     'maxContentBytes',
     'server/management/requests/past-approvals.test.ts',
     'requests of others are not there, and bad parameters are refused by name',

@@ -47,7 +47,7 @@ export function requestLine(request: ShownRequest): string {
   return `request ${request.id}: ${subjectOf(request)}, ${stateText(request)}`;
 }
 
-/** What is asked for. */
+/** Content of a request on one line: the role and its time, the operation, or the files. */
 export function subjectOf({ role, seconds, operation, files = [] }: ShownRequest): string {
   if (role !== undefined) return `${role} for ${spanText(seconds ?? 0)}`;
   if (operation !== undefined) return `${operation.method} ${operation.path}`;

@@ -1,7 +1,7 @@
 import { revocationReasons } from '../../model/certificate-store.ts';
 import { stateBadge } from '../certificate-parts.ts';
+import { required } from '../form-names.ts';
 import { type Html, html } from '../html.ts';
-import { required } from '../names.ts';
 import type { PageFunction } from '../page.ts';
 import { code, facts, nameLink, time } from '../parts.ts';
 import { readCertificate } from '../questions.ts';

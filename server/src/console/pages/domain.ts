@@ -1,5 +1,5 @@
+import { required } from '../form-names.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { required } from '../names.ts';
 import { type PageFunction, pathTo } from '../page.ts';
 import { badge, code, duration, granted, link, nameLink, pager, quiet, section, table, time } from '../parts.ts';
 import { readDomain, readGroups, readNames, readRequests, readRoles } from '../questions.ts';
@@ -73,7 +73,7 @@ ${description !== undefined && html`<br><span class="quiet">${description}</span
   return table({ caption: `Roles of ${domain} and who is in them`, columns, rows, empty: 'This domain has no roles.' });
 }
 
-/** Badges about how somebody comes into a role. */
+/** Badges of a role: approvals that it needs, the time for which it can be requested. */
 export function rules({ approvals = 0, requestSeconds }: RoleDetails): HtmlValue {
   if (approvals === 0 && requestSeconds === undefined) return undefined;
   return html`<span class="badges">${approvalBadge(approvals)}

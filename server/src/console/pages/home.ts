@@ -8,7 +8,7 @@ import type { SearchHit } from '../shapes.ts';
 import { reviewTable } from './reviews.ts';
 import { questionForm } from './why.ts';
 
-/** What awaits the person, and where to begin. */
+/** Home page: requests, reviews and roles of the person, and a form for a question. */
 export const homePage: PageFunction = async ({ call, me, now }) => {
   const [awaiting, own, unreviewed, reviews, roles] = await Promise.all([
     requestPart('await', 'Requests that await you', readRequests(call, { awaiting: 'me' }), now),

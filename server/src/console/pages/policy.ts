@@ -1,6 +1,6 @@
 import { describeConditions } from '../../management/describe-assertion.ts';
+import { objectName, required } from '../form-names.ts';
 import { type HtmlValue, html } from '../html.ts';
-import { objectName, required } from '../names.ts';
 import type { PageFunction } from '../page.ts';
 import { badge, code, link, nameLink, table } from '../parts.ts';
 import { readPolicy } from '../questions.ts';

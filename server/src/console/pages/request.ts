@@ -1,5 +1,5 @@
+import { required } from '../form-names.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { required } from '../names.ts';
 import type { PageFunction } from '../page.ts';
 import { badge, code, facts, link, nameLink, quiet, table, time } from '../parts.ts';
 import { readRequest } from '../questions.ts';
@@ -91,7 +91,7 @@ ${state === 'open' && html`<input type="hidden" name="plan" value="${plan?.diges
 <p><button type="submit" class="danger">Reject</button></p></form></section></div>`;
 }
 
-/** What was sent, as it is stored. */
+/** Stored operation with its body, or names of the files. */
 function sent({ operation, files = [] }: ShownRequest): HtmlValue {
   if (operation === undefined && files.length === 0) return undefined;
   const { method, path, query, body } = operation ?? {};

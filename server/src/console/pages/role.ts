@@ -1,7 +1,7 @@
 import { ApiRefusedError } from '../api.ts';
+import { objectName, required } from '../form-names.ts';
 import type { Html, HtmlValue } from '../html.ts';
 import { html } from '../html.ts';
-import { objectName, required } from '../names.ts';
 import type { PageFunction } from '../page.ts';
 import { badge, code, duration, facts, granted, link, nameLink, pager, section, table, time } from '../parts.ts';
 import { readGroups, readMembers, readObjectChanges, readRoles } from '../questions.ts';

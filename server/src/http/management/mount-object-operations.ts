@@ -4,7 +4,7 @@ import {
   objectOperations,
 } from '../../management/edits/object-operations.ts';
 import { bodyJson } from '../body.ts';
-import { answerOperation } from './ask.ts';
+import { answerOperation } from './answer-operation.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { manages, objectOf, type PathRight, views } from './path-rights.ts';
 import { answerObject } from './request.ts';

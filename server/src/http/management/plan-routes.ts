@@ -5,7 +5,7 @@ import { planDigestSchema } from '../../management/plan-file.ts';
 import { parseReason } from '../../management/require-reason.ts';
 import { bodyText } from '../body.ts';
 import { answerJson, type RouteContext } from '../context.ts';
-import { answerTask, runTask } from './ask.ts';
+import { answerTask, runTask } from './answer-operation.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import type { PathRight } from './path-rights.ts';
 import { changeContextOf, flag, modeOf, queryOf, signalOf } from './request.ts';

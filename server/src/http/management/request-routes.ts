@@ -13,7 +13,7 @@ import { isUser } from '../../snapshot/snapshot.ts';
 import { bodyJson } from '../body.ts';
 import { comparedFor } from '../compared-for.ts';
 import { type RouteContext, requireIdentity } from '../context.ts';
-import { answerTask, runTask } from './ask.ts';
+import { answerTask, runTask } from './answer-operation.ts';
 import { lookedAt } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import type { PathRight } from './path-rights.ts';

@@ -5,7 +5,7 @@ import { ForbiddenError, InvalidRequestError, NotFoundError, UnknownDomainError 
 import type { ChangeOutcome } from '../../management/change-domain.ts';
 import { type ChangeRequest, type DomainEdit, entityTagInSteps } from '../../management/judge-edit.ts';
 import { type PageRequest, pageOf } from '../../management/paging.ts';
-import type { Mode } from '../../management/requests/ask.ts';
+import type { Mode } from '../../management/requests/ask-for.ts';
 import { parseReason } from '../../management/require-reason.ts';
 import type { DomainAttributes } from '../../model/records.ts';
 import type { StoreReader } from '../../model/store.ts';
@@ -35,6 +35,17 @@ export function queryOf(ctx: RouteContext, allowed: readonly string[]): Readonly
   throw new InvalidRequestError(`the query has a parameter that is not known here; allowed: ${allowed.join(', ')}`);
 }
 
+/** Parameters in the query of every change. */
+export const changeParameters = [
+  'dryRun',
+  'reason',
+  'allowWildcard',
+  'removeMemberships',
+  'reuseName',
+  'request',
+  'breakGlass',
+] as const;
+
 /** A change as a request of the API asks for it. */
 interface AskedChange extends ChangeRequest {
   /** Absent: it is made if it needs no approval. */
@@ -54,15 +65,7 @@ export function modeOf(query: ReadonlyMap<string, string>): Mode | undefined {
  * `If-Match` and `If-None-Match`.
  */
 export function changeRequestOf(ctx: RouteContext): AskedChange {
-  const query = queryOf(ctx, [
-    'dryRun',
-    'reason',
-    'allowWildcard',
-    'removeMemberships',
-    'reuseName',
-    'request',
-    'breakGlass',
-  ]);
+  const query = queryOf(ctx, changeParameters);
   const mode = modeOf(query);
   const reason = query.get('reason');
   const ifMatch = tagsOf(ctx);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { changeParameters } from '../management/request.ts';
 import type { Json, JsonSchemas } from './json-schema.ts';
 import type { Operation, Parameter } from './operation.ts';
 
@@ -66,18 +67,7 @@ export function parameter(
 
 /** Parameters common to all operations of a form, and to those with cacheable answers. */
 export function commonOf({ form, method, answers }: Operation): readonly CommonParameter[] {
-  if (form === 'change')
-    return [
-      'dryRun',
-      'reason',
-      'allowWildcard',
-      'removeMemberships',
-      'reuseName',
-      'request',
-      'breakGlass',
-      'match',
-      'isNew',
-    ];
+  if (form === 'change') return [...changeParameters, 'match', 'isNew'];
   const isTagged = form !== undefined || answers[304] !== undefined;
   return [
     ...(form === 'list' ? (['limit', 'cursor'] as const) : []),

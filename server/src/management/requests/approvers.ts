@@ -31,7 +31,7 @@ export function maySee(rights: Rights, request: StoredRequest): boolean {
   );
 }
 
-/** Who approves or reviews, with which certificate. */
+/** Approver or reviewer, and its certificate. */
 interface Approver {
   readonly caller: PrincipalName;
   /** Lower-case hexadecimal; absent where no certificate of the caller was presented. */

@@ -128,7 +128,7 @@ export function recordBreakGlass(
   });
 }
 
-/** What a change did, and what undoes it. */
+/** Changes that were made, and the changes that undo them. */
 function outcomeOf(moved: readonly MovedDomain[]) {
   const changes = moved.flatMap(({ change }) => describeChanges(change));
   const undo = moved.flatMap(({ before, after }) =>

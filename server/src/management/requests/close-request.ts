@@ -7,7 +7,7 @@ import type { CallerRights } from '../rights.ts';
 import { requireDecider } from './approvers.ts';
 import { existingRequest, requireOpen, requireSight } from './decide.ts';
 
-/** Who closes a request. */
+/** Caller who closes a request. */
 type Closing = Pick<ChangeRequest, 'caller' | 'certificate' | 'context' | 'compared'>;
 
 /**

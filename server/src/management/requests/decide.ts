@@ -22,7 +22,7 @@ import { mostOf } from './needed.ts';
 import { type Asking, homeOf, prepare } from './prepare.ts';
 import { type Examined, examine, planFor, wholeDigest } from './request-effect.ts';
 
-/** Who looks at a request or decides about it, and how the server is configured. */
+/** Viewer or approver of a request, and the configuration of the server. */
 export interface Deciding {
   readonly caller: PrincipalName;
   /** The certificate of the caller itself; absent for other credentials. */
@@ -69,7 +69,7 @@ export async function seeRequest(
   return { request, plan: listedPlan(await planFor(examined, rights, now)), effect: await wholeDigest(examined, now) };
 }
 
-/** What refuses a change, as far as somebody else than its author may know. Throws what says nothing about the change. */
+/** Reason why a change is refused, as far as its viewer may know it. Throws errors that are not about the change. */
 function problemOf(error: unknown, { author, content }: StoredRequest, caller: PrincipalName): string {
   if (!(error instanceof DomainError || error instanceof InvalidNameError) || error instanceof StoreUnavailableError)
     throw error;

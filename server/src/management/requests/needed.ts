@@ -13,7 +13,7 @@ export { rolesWithOtherMembers };
 /** Approvals by other persons that a change needs. */
 export interface Needed {
   readonly approvals: number;
-  /** What asks for them: `domain films`, `role films:role.publisher`. */
+  /** Protected domain or role that needs them: `domain films`, `role films:role.publisher`. */
   readonly by: string;
 }
 
@@ -38,7 +38,7 @@ export async function neededFor(change: DomainChange, reader: StoreReader): Prom
   return mostOf(all);
 }
 
-/** What the roles of the domain ask for, as far as that is more than `atLeast`. */
+/** Approvals that roles of the domain need, where these are more than `atLeast`. */
 async function neededForRoles(
   change: DomainChange,
   { roles, atLeast }: { readonly roles: readonly ProtectedRole[]; readonly atLeast: number },

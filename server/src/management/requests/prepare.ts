@@ -22,7 +22,7 @@ import { rightsOf, systemDomain } from '../rights.ts';
 import { snapshotOf, withNeeded } from '../stored-world.ts';
 import type { Needs } from './needed.ts';
 
-/** What is asked for, judged on the store as of one instant: nothing is written yet. */
+/** Content of a request, judged on the store as of one instant: nothing is written yet. */
 export interface Prepared {
   readonly moved: readonly MovedDomain[];
   readonly changes: readonly ObjectChange[];
@@ -37,7 +37,7 @@ export interface Prepared {
   save(transaction: StoreTransaction): Promise<MadeChange | ApplySummary>;
 }
 
-/** Who asks, and how what it asks for is judged. */
+/** Author of a request, and the settings by which its content is judged. */
 export interface Asking {
   readonly author: DocumentAuthor;
   readonly context: ChangeContext;

@@ -8,7 +8,7 @@ import { everyRight } from '../rights.ts';
 import { approvalsOf } from './needed.ts';
 import { type Asking, type Prepared, prepare } from './prepare.ts';
 
-/** What is asked for, and both sides of it. */
+/** Judged content of a request, and both sides of it. */
 export interface Examined {
   readonly prepared: Prepared;
   readonly sides: Sides;

@@ -8,12 +8,12 @@ import { openStore } from '../../store/open.ts';
 import type { DocumentFlag } from '../document-refusals.ts';
 import { entityTagInSteps } from '../judge-edit.ts';
 import { readFiles } from '../plan-files.ts';
-import { type Asked, askFor, type Mode } from './ask.ts';
+import { type Asked, askFor, type Mode } from './ask-for.ts';
 import { approveRequest, type Deciding, seeRequest } from './decide.ts';
 import type { Asking } from './prepare.ts';
 import { requestView } from './request-view.ts';
 
-/** What a caller wants of a change request, as the process that does it is asked for it: plain data. */
+/** Task about a change request for the work process: plain data. */
 export type RequestTask =
   | {
       readonly kind: 'ask';

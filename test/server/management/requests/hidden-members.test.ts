@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { parsePrincipalName } from '@signet/policy-engine/names';
 import { applyDocuments } from '@signet/server/management/apply-documents';
 import { parseFolder } from '@signet/server/management/documents/read-folder';
-import { askFor } from '@signet/server/management/requests/ask';
+import { askFor } from '@signet/server/management/requests/ask-for';
 import { approveRequest, seeRequest } from '@signet/server/management/requests/decide';
 import { requestView } from '@signet/server/management/requests/request-view';
 import type { RequestContent } from '@signet/server/model/change-requests';

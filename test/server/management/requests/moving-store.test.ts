@@ -3,7 +3,7 @@ import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names
 import { ServiceUnavailableError } from '@signet/server/errors';
 import { applyDocuments } from '@signet/server/management/apply-documents';
 import { parseFolder } from '@signet/server/management/documents/read-folder';
-import { askFor } from '@signet/server/management/requests/ask';
+import { askFor } from '@signet/server/management/requests/ask-for';
 import { approveRequest, seeRequest } from '@signet/server/management/requests/decide';
 import type { Store } from '@signet/server/model/store';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';

@@ -5,7 +5,7 @@ import { readCertificate, readHits } from '../questions.ts';
 import type { SearchHit } from '../shapes.ts';
 import { endOf } from './domain.ts';
 
-/** What a text names: a principal and its memberships, assertions about a resource or action, a certificate by its serial number. */
+/** Search results for a text: a principal and its memberships, assertions about a resource or action, a certificate by its serial number. */
 export const searchPage: PageFunction = async ({ call, now }, params) => {
   const text = params.get('q')?.trim() ?? '';
   const body = html`<h1>Search</h1>

@@ -29,7 +29,7 @@ interface AskOptions {
 }
 
 export type Asked =
-  /** It needed no approval, or was made by break-glass: then with the record of that. */
+  /** The change is made: no approval was needed, or break-glass made it, with its record `request`. */
   | { readonly kind: 'made'; readonly made: MadeChange | ApplySummary; readonly request?: StoredRequest }
   | { readonly kind: 'stored'; readonly request: StoredRequest };
 
